@@ -37,12 +37,14 @@ static struct device *device_of(const struct gsc_device *d)
 
 static void op_set_window(struct gsc_task *task, enum gsc_change why)
 {
-	static const char *const name[] = { [GSC_GRANT] = "grant", [GSC_EVICT] = "evict", [GSC_GROW] = "grow" };
-	static const uint32_t type[] = { [GSC_GRANT] = GSCHED_EVENT_GRANT, [GSC_EVICT] = GSCHED_EVENT_EVICT,
+	static const char *const name[] = { [GSC_GRANT] = "grant", [GSC_EVICT] = "evict",
+					    [GSC_GROW] = "grow" };
+	static const uint32_t type[] = { [GSC_GRANT] = GSCHED_EVENT_GRANT,
+					 [GSC_EVICT] = GSCHED_EVENT_EVICT,
 					 [GSC_GROW] = GSCHED_EVENT_GROW };
 	struct client *c = client_of(task->client);
-	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq, .window = task->window,
-				   .time_ns = c->dev->core.now };
+	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq,
+				   .window = task->window, .time_ns = c->dev->core.now };
 
 	trace_event(name[why], task, c->dev->core.now);
 	monitor_task(task, name[why], c->dev->core.now);
@@ -79,7 +81,8 @@ static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 	struct client *c = client_of(core);
 
 	/* a new client's first values come with its attach reply */
-	if (c->conn->client && (old->slice_us != core->arb.slice_us || old->flags != core->arb.flags))
+	if (c->conn->client && (old->slice_us != core->arb.slice_us ||
+				old->flags != core->arb.flags))
 		monitor_band(c);
 	conn_band(c->conn);
 }
@@ -156,11 +159,9 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 		err = gsc_answer(task);
 	if (!err || err == -EAGAIN) {
 		req->window = err ? 0 : task->window;
-		conn_told(c->conn, req->slot, err ? 0 : task->window);
+		conn_window_sent(c->conn, req->slot, err ? 0 : task->window);
 	}
-	/*
-	 * the client does not read a reply, so send an event if the window is not the one it used
-	 */
+	/* the client reads no reply: send an event if the window is not the one that it used */
 	if (launched && (!err || err == -EAGAIN) && req->window != before) {
 		struct gsched_event ev = {
 			.type = err ? GSCHED_EVENT_EVICT : GSCHED_EVENT_GRANT,
@@ -222,7 +223,8 @@ int device_add(const struct device_decl *decl)
 	if (!name_valid(decl->name) || !decl->sms || decl->sms > GSCHED_SMS_MAX)
 		return -EINVAL;
 	list_for_each_entry(dev, &devices, node)
-		if (!strcmp(dev->decl.name, decl->name) || !memcmp(dev->decl.uuid, decl->uuid, GSCHED_UUID_SIZE))
+		if (!strcmp(dev->decl.name, decl->name) ||
+		    !memcmp(dev->decl.uuid, decl->uuid, GSCHED_UUID_SIZE))
 			return -EEXIST;
 	if (n_devices >= DECLS_MAX)
 		return -ENOSPC;
@@ -277,7 +279,8 @@ static void device_gone(struct device *dev)
 	list_for_each_entry(core, &dev->core.clients, node)
 		conn_gone(client_of(core)->conn);
 	while (!list_empty(&dev->core.clients))
-		client_detach(client_of(list_first_entry(&dev->core.clients, struct gsc_client, node)));
+		client_detach(client_of(list_first_entry(&dev->core.clients,
+							 struct gsc_client, node)));
 }
 
 void devices_gone(void)
@@ -383,7 +386,7 @@ static struct gsc_group *find_planned(void *arg, const char *path, size_t len)
 	return len == 1 && *path == '/' ? dev->root.core : NULL;
 }
 
-/* A plan is not saved, because after a restart nobody would renew it. */
+/* A plan is not saved, because its planner does not survive a restart. */
 static int device_plan(struct device *dev, const char *text)
 {
 	int err = gsc_device_plan(&dev->core, text, find_planned, dev, now_ns());

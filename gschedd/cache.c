@@ -46,7 +46,8 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 
 		while (ph->p_type == PT_NOTE && left >= sizeof(ElfW(Nhdr))) {
 			const ElfW(Nhdr) *n = (const void *)p;
-			size_t len = sizeof(*n) + ((n->n_namesz + 3) & ~3u) + ((n->n_descsz + 3) & ~3u);
+			size_t len = sizeof(*n) + ((n->n_namesz + 3) & ~3u) +
+				     ((n->n_descsz + 3) & ~3u);
 
 			if (len > left)
 				break;
@@ -59,7 +60,8 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;	/* the first object is this program */
 }
 
-void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags, uint8_t key[CACHE_KEY])
+void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags,
+	       uint8_t key[CACHE_KEY])
 {
 	uint64_t words[4] = { GSR_ABI_VERSION, arch, flags, size };
 	SHA2_CTX ctx;
@@ -107,9 +109,7 @@ static DIR *open_dir(void)
 	return dir;
 }
 
-/*
- * Counts the entries' size, and removes partial files older than an hour, left by killed processes.
- */
+/* Adds up the entries' sizes; removes partial files of killed processes, older than an hour. */
 static void count_entries(void)
 {
 	DIR *dir = open_dir();
@@ -139,7 +139,7 @@ int cache_open(const char *path, uint64_t max)
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0)
 		return -errno;
-	/* whoever can write there controls what runs on the GPU for all users */
+	/* write access to it gives control of what runs on the GPU for all users */
 	if (fstat(dir_fd, &st))
 		err = -errno;
 	else if (st.st_uid != geteuid() || st.st_mode & 077)
@@ -210,10 +210,12 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e)
 	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) || !read_all(fd, &h, sizeof(h)) || memcmp(h.magic, MAGIC, sizeof(h.magic)) ||
-	    h.ptx_size > ENTRY_MAX || h.description_size > ENTRY_MAX || h.notes_size > ENTRY_MAX ||
+	if (fstat(fd, &st) || !read_all(fd, &h, sizeof(h)) ||
+	    memcmp(h.magic, MAGIC, sizeof(h.magic)) || h.ptx_size > ENTRY_MAX ||
+	    h.description_size > ENTRY_MAX || h.notes_size > ENTRY_MAX ||
 	    (h.err && h.err != ENOEXEC) ||
-	    (uint64_t)st.st_size != sizeof(h) + h.ptx_size + h.description_size + h.notes_size)
+	    (uint64_t)st.st_size !=
+	    sizeof(h) + h.ptx_size + h.description_size + h.notes_size)
 		goto corrupt;
 	found = (struct cache_entry){ .err = h.err, .ptx_size = h.ptx_size,
 				      .description_size = h.description_size,
@@ -246,7 +248,8 @@ corrupt:
 
 static int by_use(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct victim *)a)->used, *y = &((const struct victim *)b)->used;
+	const struct timespec *x = &((const struct victim *)a)->used,
+		*y = &((const struct victim *)b)->used;
 
 	if (x->tv_sec != y->tv_sec)
 		return x->tv_sec < y->tv_sec ? -1 : 1;
@@ -275,7 +278,8 @@ static void evict_entries(const char *newest)
 			continue;
 		total += st.st_size;
 		if (n == room) {
-			struct victim *more = realloc(v, (room = room ? 2 * room : 64) * sizeof(*v));
+			struct victim *more =
+				realloc(v, (room = room ? 2 * room : 64) * sizeof(*v));
 
 			if (!more)
 				break;

@@ -40,8 +40,9 @@ static int call_info(struct call_ctx *ctx)
 
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
-	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_CORUN;
+	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM |
+			 GSCHED_FEATURE_FORCE | GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS |
+			 GSCHED_FEATURE_CORUN;
 	info->devices = n_devices;
 	return 0;
 }
@@ -349,18 +350,26 @@ static const struct call calls[] = {
 	[GSP_INFO]		= { call_info, sizeof(struct gsched_info) },
 	[GSP_DEVICE_ADD]	= { call_device_add, sizeof(struct gsched_device_add) },
 	[GSP_DEVICE_DEL]	= { call_device_del, sizeof(struct gsched_device_del) },
-	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2, offsetof(struct gsched_attach, channel_group) },
-	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0, offsetof(struct gsched_submit, stream) },
+	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2,
+				    offsetof(struct gsched_attach, channel_group) },
+	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0,
+				    offsetof(struct gsched_submit, stream) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
-	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report), 0, 0, offsetof(struct gsched_report, block_us) },
+	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report), 0, 0,
+				    offsetof(struct gsched_report, block_us) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
-	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
-	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
-	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group),
+				    .saves = SAVES_GROUPS },
+	[GSP_GROUP_DELETE]	= { call_group_delete, sizeof(struct gsp_group),
+				    .saves = SAVES_GROUPS },
+	[GSP_GROUP_SET]		= { call_group_set, sizeof(struct gsp_group),
+				    .saves = SAVES_GROUPS },
 	[GSP_GROUP_GET]		= { call_group_get, sizeof(struct gsp_group) },
-	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group), .saves = SAVES_BINDINGS },
+	[GSP_GROUP_BIND]	= { call_group_bind, sizeof(struct gsp_group),
+				    .saves = SAVES_BINDINGS },
 	[GSP_STATUS]		= { call_status, 0, 0, 1 },
-	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group), .saves = SAVES_GROUPS },
+	[GSP_DEVICE_SET]	= { call_device_set, sizeof(struct gsp_group),
+				    .saves = SAVES_GROUPS },
 	[GSP_CLIENT_SET]	= { call_client_set, sizeof(struct gsp_group) },
 	[GSP_CLIENT_GET]	= { call_client_get, sizeof(struct gsp_group) },
 	[GSP_BAND]		= { call_band, sizeof(struct gsp_band) },
@@ -403,7 +412,8 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		err = -ENOTTY;
 	else if (p->h.flags & ~GSP_FLAG_ASYNC)
 		err = -EOPNOTSUPP;
-	else if (p->h.flags & GSP_FLAG_ASYNC && p->h.type != GSP_SUBMIT && p->h.type != GSP_COMPLETE && p->h.type != GSP_REPORT)
+	else if (p->h.flags & GSP_FLAG_ASYNC && p->h.type != GSP_SUBMIT &&
+		 p->h.type != GSP_COMPLETE && p->h.type != GSP_REPORT)
 		err = -EINVAL;
 	else if (n_fds != call->in_fds)
 		err = -EINVAL;
@@ -429,7 +439,8 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		return;
 	}
 	if (p->h.flags & GSP_FLAG_ASYNC &&
-	    (p->h.type != GSP_SUBMIT || ((struct gsched_submit *)p->body)->flags & GSCHED_SUBMIT_NOWAIT))
+	    (p->h.type != GSP_SUBMIT ||
+	     ((struct gsched_submit *)p->body)->flags & GSCHED_SUBMIT_NOWAIT))
 		return;
 	conn_reply(conn, &p->h, err, p->body, len, ctx.fds, ctx.n_fds);
 }

@@ -84,7 +84,8 @@ found:
 
 		if (err == -EDQUOT && may_say(&said))
 			say(LOG_WARN, "%s: uid %u has its share of clients, half of what others "
-			    "leave of %u: no more", dev->decl.name, (unsigned int)conn->uid, dev->clients_max);
+			    "leave of %u: no more", dev->decl.name, (unsigned int)conn->uid,
+			    dev->clients_max);
 		return err;
 	}
 	c = calloc(1, sizeof(*c));
@@ -145,8 +146,8 @@ found:
 	req->priority = c->group->core->priority;
 	fds[0] = ro_fd;
 	fds[1] = cl_fd;
-	say(LOG_DEBUG, "client %llu: pid %d on %s in group \"%s\"", (unsigned long long)c->id, (int)conn->pid,
-	    dev->decl.name, c->group->path);
+	say(LOG_DEBUG, "client %llu: pid %d on %s in group \"%s\"", (unsigned long long)c->id,
+	    (int)conn->pid, dev->decl.name, c->group->path);
 	return 0;
 
 close_cl:
@@ -162,7 +163,8 @@ void client_detach(struct client *c)
 {
 	struct device *dev = c->dev;
 
-	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid, dev->decl.name);
+	say(LOG_DEBUG, "client %llu: pid %d left %s", (unsigned long long)c->id, (int)c->conn->pid,
+	    dev->decl.name);
 	/*
 	 * A client that was detached and now has no arbiter may use the whole device; a dead
 	 * process uses nothing.

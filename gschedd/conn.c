@@ -76,7 +76,8 @@ int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned in
 	return sendmsg(sock, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int send_packet(struct conn *conn, const void *data, size_t len, const int *fds, unsigned int n_fds)
+static int send_packet(struct conn *conn, const void *data, size_t len, const int *fds,
+		       unsigned int n_fds)
 {
 	return send_fds(conn->src.fd, data, len, fds, n_fds, MSG_DONTWAIT);
 }
@@ -89,8 +90,8 @@ static void block_conn(struct conn *conn)
 	loop_mod(&conn->src, EPOLLOUT | EPOLLRDHUP);
 }
 
-void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body, size_t len, const int *fds,
-		unsigned int n_fds)
+void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const void *body,
+		size_t len, const int *fds, unsigned int n_fds)
 {
 	struct reply *r;
 	struct packet p;
@@ -100,7 +101,8 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 		close_all(fds, n_fds);
 		return;
 	}
-	p.h = (struct gsp_header){ .type = req->type, .cookie = req->cookie, .err = err < 0 ? -err : err };
+	p.h = (struct gsp_header){ .type = req->type, .cookie = req->cookie,
+				   .err = err < 0 ? -err : err };
 	if (len)
 		memcpy(p.body, body, len);
 	len += sizeof(p.h);
@@ -125,7 +127,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 		conn_kill(conn);
 }
 
-void conn_told(struct conn *conn, unsigned int slot, uint32_t window)
+void conn_window_sent(struct conn *conn, unsigned int slot, uint32_t window)
 {
 	conn->sent_limit[slot] = window;
 }
@@ -181,7 +183,8 @@ static uint32_t window_of(const struct conn *conn, unsigned int slot)
 
 static int send_answer(struct conn *conn, unsigned int slot)
 {
-	struct packet p = { .h = { .type = GSP_SUBMIT, .cookie = conn->wait[slot].cookie, .err = conn->wait[slot].err } };
+	struct packet p = { .h = { .type = GSP_SUBMIT, .cookie = conn->wait[slot].cookie,
+				   .err = conn->wait[slot].err } };
 	struct gsched_submit req = conn->wait[slot].req;
 	size_t len = conn->wait[slot].len;
 
@@ -224,7 +227,7 @@ static int conn_flush(struct conn *conn)
 		err = send_answer(conn, slot);
 		if (err)
 			return err;
-		conn_told(conn, slot, window_of(conn, slot));
+		conn_window_sent(conn, slot, window_of(conn, slot));
 		conn->answer &= conn->answer - 1;
 	}
 	while (conn->events) {
@@ -233,17 +236,19 @@ static int conn_flush(struct conn *conn)
 		err = send_event(conn, &conn->event[slot]);
 		if (err)
 			return err;
-		conn_told(conn, slot, (uint32_t)conn->event[slot].window);
+		conn_window_sent(conn, slot, (uint32_t)conn->event[slot].window);
 		conn->events &= conn->events - 1;
 	}
 	if (conn->band_due) {
-		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_BAND, .time_ns = now_ns() });
+		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_BAND,
+							       .time_ns = now_ns() });
 		if (err)
 			return err;
 		conn->band_due = false;
 	}
 	if (conn->gone_due) {
-		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_GONE, .time_ns = now_ns() });
+		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_GONE,
+							       .time_ns = now_ns() });
 		if (err)
 			return err;
 		conn->gone_due = false;
@@ -368,7 +373,8 @@ static bool receive_packet(struct conn *conn)
 	}
 	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		close_all(fds, n_fds);
-		conn_reply(conn, &p.h, msg.msg_flags & MSG_TRUNC ? EMSGSIZE : EINVAL, NULL, 0, NULL, 0);
+		conn_reply(conn, &p.h, msg.msg_flags & MSG_TRUNC ? EMSGSIZE : EINVAL, NULL,
+			   0, NULL, 0);
 		return !conn->blocked;
 	}
 	call_dispatch(conn, &p, n - sizeof(p.h), fds, n_fds);
@@ -434,8 +440,8 @@ int conn_open(int fd, unsigned int max, bool waited)
 		static uint64_t said;
 
 		if (may_say(&said))
-			say(LOG_WARN, "uid %u has its share of connections, %u of %u: no more", (unsigned int)peer.uid,
-			    user->n_conns - 1, max);
+			say(LOG_WARN, "uid %u has its share of connections, %u of %u: no more",
+			    (unsigned int)peer.uid, user->n_conns - 1, max);
 		err = -EDQUOT;
 		goto put_user;
 	}

@@ -71,7 +71,8 @@ static int band_failed(const struct gsched_band_info *info, bool strict)
 		  *info->reason ? info->reason : "gschedd's log says more");
 	if (strict)
 		return -1;
-	ctl_error("without its MPS server: the program shares the GPU in time only (--strict refuses that)");
+	ctl_error("without its MPS server: the program shares the GPU in time only (--strict "
+		  "refuses that)");
 	unset_environment();
 	return 0;
 }
@@ -79,7 +80,8 @@ static int band_failed(const struct gsched_band_info *info, bool strict)
 int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid, bool strict)
 {
 	struct gsched_band_opts opts = {
-		.size = sizeof(opts), .socket = ctl->open.socket, .device = ctl->device, .group = group, .pid = pid,
+		.size = sizeof(opts), .socket = ctl->open.socket, .device = ctl->device,
+		.group = group, .pid = pid,
 	};
 	struct gsched_band_info info = { .size = sizeof(info) };
 	const char *own = getenv(PIPE);
@@ -88,7 +90,8 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 	/* with the module as arbiter, gschedd has no groups */
 	if (gsched_backend(g) == GSCHED_BACKEND_MODULE) {
 		if (ctl_group_band(g, ctl->device, group ? group : "", band, sizeof(band))) {
-			ctl_error("group %s: gpu.band: %s", group && *group ? group : "/", strerror(errno));
+			ctl_error("group %s: gpu.band: %s", group && *group ? group : "/",
+				  strerror(errno));
 			return strict ? -1 : 0;
 		}
 		opts.band = band;
@@ -98,12 +101,13 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 		return opts.no_start ? 0 : band_failed(&info, strict);
 	if (opts.no_start) {
 		if (*info.band)
-			ctl_error("$" PIPE " is set: the program uses that MPS server and not the one of band %s; unset it to "
-				  "change that", info.band);
+			ctl_error("$" PIPE " is set: the program uses that MPS server and not the "
+				  "one of band %s; unset it to change that", info.band);
 		return 0;
 	}
 	unset_environment();
 	if (!*info.pipe)
 		return 0;
-	return setenv(PIPE, info.pipe, 1) || setenv(LOG, info.log, 1) || setenv(BAND, info.band, 1) ? -1 : 0;
+	return setenv(PIPE, info.pipe, 1) || setenv(LOG, info.log, 1) ||
+	       setenv(BAND, info.band, 1) ? -1 : 0;
 }

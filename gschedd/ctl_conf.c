@@ -47,7 +47,8 @@ static int show_device(struct gsched *g, const cJSON *device)
 	printf("[device %s]\n", name);
 	for (const struct ctl_file *f = ctl_device_files; f->name; f++)
 		/* a plan expires by itself, and takes effect by being written */
-		if (!f->valid && ctl_list(device, f->name) && strcmp(ctl_text(device, f->name), "plan"))
+		if (!f->valid && ctl_list(device, f->name) &&
+		    strcmp(ctl_text(device, f->name), "plan"))
 			printf("%s=%s\n", f->name, ctl_text(device, f->name));
 	cJSON_ArrayForEach(group, ctl_list(device, "groups"))
 		if (!rc)

@@ -15,7 +15,8 @@ const struct ctl_file ctl_group_files[] = {
 	  "write max or a number of SMs, above 0 and not above the device's (1.5 is possible)",
 	  NULL },
 	{ "capsm.min", "write a number of SMs, not above the device's (1.5 is possible)", NULL },
-	{ "capsm.reserve", "write auto or a number of SMs, not above the device's (1.5 is possible)", NULL },
+	{ "capsm.reserve", "write auto or a number of SMs, not above the device's "
+	  "(1.5 is possible)", NULL },
 	{ "gpu.weight", "write a number from 1 to 10000", NULL },
 	{ "gpu.priority", "write a number from 0 to 99, the higher one more important", NULL },
 	{ "gpu.band", "write a name of up to 31 of a-z, 0-9, '_', '-', or nothing for the parent's",
@@ -59,7 +60,8 @@ const struct ctl_file ctl_device_files[] = {
 	{ "max_overhead",
 	  "max_overhead is 5 to 500: per mille of the time that may go into switching", NULL },
 	{ "max_slowdown",
-	  "max_slowdown is 100 to 1000: per cent of its best time that a kernel may take on SMs held for it", NULL },
+	  "max_slowdown is 100 to 1000: per cent of its best time that a kernel may take on "
+	  "SMs held for it", NULL },
 	{ "mode", "mode is auto, spatial or temporal", mode_valid },
 	{ "clients_max", "clients_max is a number", number_valid },
 	{ 0 },
@@ -164,7 +166,8 @@ int ctl_device_error(const char *where, const char *device, const char *file, co
 	else if (!strcmp(file, "plan") && (err == ENOENT || err == ESRCH))
 		remedy = "it names a group that there is not: see gschedctl group list";
 	else if (err == ENOENT || !remedy)
-		remedy = "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown and clients_max";
+		remedy = "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown "
+			 "and clients_max";
 	ctl_error("%sdevice %s: %s: \"%s\": %s; %s", where, device ? device : "(first)", file,
 		  value, strerror(err), remedy);
 	return CTL_FAIL;

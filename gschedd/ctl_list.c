@@ -61,8 +61,9 @@ static cJSON *list_groups(const cJSON *device)
 	const cJSON *g;
 
 	cJSON_ArrayForEach(g, ctl_list(device, "groups")) {
-		o = some_of(g, "path capsm.max capsm.min capsm.reserve gpu.weight gpu.priority gpu.band "
-			       "gpu.latency_target_us cgroup owner capsm.current");
+		o = some_of(g, "path capsm.max capsm.min capsm.reserve gpu.weight "
+			    "gpu.priority gpu.band gpu.latency_target_us cgroup owner "
+			    "capsm.current");
 		cJSON_AddNumberToObject(o, "clients", clients_of(device, ctl_string(g, "path")));
 		cJSON_AddItemToArray(list, o);
 	}
@@ -87,18 +88,18 @@ static cJSON *list_devices(const cJSON *status, const char *only)
 
 static void print_groups(const cJSON *list)
 {
-	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >RESERVE >WEIGHT >PRIORITY BAND >TARGET_US "
-					     ">CURRENT >CLIENTS CGROUP");
+	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >RESERVE >WEIGHT >PRIORITY "
+					     "BAND >TARGET_US >CURRENT >CLIENTS CGROUP");
 	const cJSON *g;
 
 	cJSON_ArrayForEach(g, list) {
 		const char *path = ctl_string(g, "path");
 
 		ctl_row(t, *path ? path : "/", ctl_text(g, "capsm.max"), ctl_text(g, "capsm.min"),
-			ctl_text(g, "capsm.reserve"), ctl_text(g, "gpu.weight"), ctl_text(g, "gpu.priority"),
-			ctl_text(g, "gpu.band"), ctl_text(g, "gpu.latency_target_us"),
-			ctl_text(g, "capsm.current"), ctl_text(g, "clients"),
-			ctl_text(g, "cgroup"));
+			ctl_text(g, "capsm.reserve"), ctl_text(g, "gpu.weight"),
+			ctl_text(g, "gpu.priority"), ctl_text(g, "gpu.band"),
+			ctl_text(g, "gpu.latency_target_us"), ctl_text(g, "capsm.current"),
+			ctl_text(g, "clients"), ctl_text(g, "cgroup"));
 	}
 	ctl_table_print(t, "");
 }
@@ -113,8 +114,8 @@ static void print_devices(const cJSON *list)
 	cJSON_ArrayForEach(d, list)
 		ctl_row(t, ctl_text(d, "name"), ctl_text(d, "sms"), ctl_text(d, "mode"),
 			ctl_text(d, "policy"), ctl_text(d, "switch_us"),
-			ctl_text(d, "max_overhead"), ctl_text(d, "max_slowdown"), ctl_text(d, "groups"),
-			ctl_text(d, "clients"),
+			ctl_text(d, "max_overhead"), ctl_text(d, "max_slowdown"),
+			ctl_text(d, "groups"), ctl_text(d, "clients"),
 			ctl_text(d, "uuid"));
 	ctl_table_print(t, "");
 }

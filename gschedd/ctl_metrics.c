@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl metrics: the arbiter's status in the text format of Prometheus (exposition format 0.0.4),
- * for node_exporter's textfile collector and the like. Tables say what each number is called, and
- * where it stands in the status.
+ * gschedctl metrics: the arbiter's status in the text format of Prometheus (exposition format
+ * 0.0.4), for node_exporter's textfile collector and the like. Tables map the keys of the status to
+ * metrics.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 struct metric {
 	const char *name, *type, *help;
-	const char *path;		/* below the object, words divided by '/' */
-	const char *label;		/* one more, as in tier="block"; NULL none */
-	double scale;			/* from the status to the metric's unit */
+	const char *path;		/* keys below the object, separated by '/' */
+	const char *label;		/* a further label, such as tier="block"; NULL: none */
+	double scale;			/* factor from the status to the metric's unit */
 };
 
 #define COUNTER	"counter"
@@ -22,58 +22,75 @@ struct metric {
 #define US	1e-6
 #define NS	1e-9
 
-/* Those of one name stand together, as the format demands, and have the same type and help */
+/* The format requires that metrics of one name are adjacent and have the same type and help */
 static const struct metric device_metrics[] = {
 	{ "gsched_device_sms", GAUGE, "SMs of the device", "sms", NULL, 1 },
 };
 
 static const struct metric group_metrics[] = {
-	{ "gsched_group_capsm", GAUGE, "Capacity granted now, in CapSM (SMs)", "capsm.current", NULL, 1 },
-	{ "gsched_group_capsm_max", GAUGE, "capsm.max of the group; absent without a limit", "capsm.max", NULL, 1 },
+	{ "gsched_group_capsm", GAUGE, "Capacity granted now, in CapSM (SMs)",
+	  "capsm.current", NULL, 1 },
+	{ "gsched_group_capsm_max", GAUGE, "capsm.max of the group; absent without a limit",
+	  "capsm.max", NULL, 1 },
 	{ "gsched_group_capsm_min", GAUGE, "capsm.min of the group", "capsm.min", NULL, 1 },
 	{ "gsched_group_weight", GAUGE, "gpu.weight of the group", "gpu.weight", NULL, 1 },
 	{ "gsched_group_priority", GAUGE, "gpu.priority of the group", "gpu.priority", NULL, 1 },
-	{ "gsched_group_held_seconds_total", COUNTER, "Time that tasks held capacity", "gpu.stat/usage_usec", NULL, US },
-	{ "gsched_group_capsm_seconds_total", COUNTER, "The same times the capacity, CapSM-seconds", "gpu.stat/capsm_usec",
-	  NULL, US },
-	{ "gsched_group_ran_seconds_total", COUNTER, "Time of tasks by the GPU's clock", "gpu.stat/ran_usec", NULL, US },
-	{ "gsched_group_paced_seconds_total", COUNTER, "GPU time of launches under a share of time or turns",
-	  "gpu.stat/paced_usec", NULL, US },
-	{ "gsched_group_wait_seconds_total", COUNTER, "Time between asking and the grant", "gpu.stat/wait_usec", NULL, US },
-	{ "gsched_group_tasks_total", COUNTER, "Kernel launches that ended", "gpu.stat/tasks", NULL, 1 },
+	{ "gsched_group_held_seconds_total", COUNTER, "Time that tasks held capacity",
+	  "gpu.stat/usage_usec", NULL, US },
+	{ "gsched_group_capsm_seconds_total", COUNTER, "The same times the capacity, CapSM-seconds",
+	  "gpu.stat/capsm_usec", NULL, US },
+	{ "gsched_group_ran_seconds_total", COUNTER, "Time of tasks by the GPU's clock",
+	  "gpu.stat/ran_usec", NULL, US },
+	{ "gsched_group_paced_seconds_total", COUNTER,
+	  "GPU time of launches under a share of time or turns", "gpu.stat/paced_usec", NULL, US },
+	{ "gsched_group_wait_seconds_total", COUNTER, "Time between asking and the grant",
+	  "gpu.stat/wait_usec", NULL, US },
+	{ "gsched_group_tasks_total", COUNTER, "Kernel launches that ended",
+	  "gpu.stat/tasks", NULL, 1 },
 	{ "gsched_group_grants_total", COUNTER, "Launches granted", "gpu.stat/grants", NULL, 1 },
-	{ "gsched_group_evictions_total", COUNTER, "Windows that shrank", "gpu.stat/evictions", NULL, 1 },
+	{ "gsched_group_evictions_total", COUNTER, "Windows that shrank",
+	  "gpu.stat/evictions", NULL, 1 },
 	{ "gsched_group_growths_total", COUNTER, "Windows that grew", "gpu.stat/growths", NULL, 1 },
-	{ "gsched_group_cancelled_total", COUNTER, "Launches withdrawn", "gpu.stat/cancelled", NULL, 1 },
-	{ "gsched_group_pressure_seconds_total", COUNTER, "Time in which some or all programs waited",
+	{ "gsched_group_cancelled_total", COUNTER, "Launches withdrawn",
+	  "gpu.stat/cancelled", NULL, 1 },
+	{ "gsched_group_pressure_seconds_total", COUNTER,
+	  "Time in which some or all programs waited",
 	  "gpu.pressure/some/total", "kind=\"some\"", US },
-	{ "gsched_group_pressure_seconds_total", COUNTER, "Time in which some or all programs waited",
+	{ "gsched_group_pressure_seconds_total", COUNTER,
+	  "Time in which some or all programs waited",
 	  "gpu.pressure/full/total", "kind=\"full\"", US },
-	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/throttled", "event=\"throttled\"", 1 },
-	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/gated", "event=\"gated\"", 1 },
-	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/overdue", "event=\"overdue\"", 1 },
-	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/late", "event=\"late\"", 1 },
-	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/refused", "event=\"refused\"", 1 },
+	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/throttled",
+	  "event=\"throttled\"", 1 },
+	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/gated",
+	  "event=\"gated\"", 1 },
+	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/overdue",
+	  "event=\"overdue\"", 1 },
+	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/late",
+	  "event=\"late\"", 1 },
+	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/refused",
+	  "event=\"refused\"", 1 },
 };
 
 static const struct metric client_metrics[] = {
-	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed", "managed/block",
-	  "tier=\"block\"", 1 },
-	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed", "managed/slice",
-	  "tier=\"slice\"", 1 },
-	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed", "managed/launch",
-	  "tier=\"launch\"", 1 },
-	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed", "passed",
-	  "tier=\"passed\"", 1 },
-	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed", "unmanaged",
-	  "tier=\"unmanaged\"", 1 },
-	{ "gsched_client_wings_total", COUNTER, "Relaunches of workers that had been evicted", "wings", NULL, 1 },
-	{ "gsched_client_held_back_seconds_total", COUNTER, "Time that launches were held back by turns or a share", "held_ns",
-	  NULL, NS },
-	{ "gsched_client_share", GAUGE, "Share of the device's time that capsm.max leaves it", "share", NULL, 1 },
+	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed",
+	  "managed/block", "tier=\"block\"", 1 },
+	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed",
+	  "managed/slice", "tier=\"slice\"", 1 },
+	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed",
+	  "managed/launch", "tier=\"launch\"", 1 },
+	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed",
+	  "passed", "tier=\"passed\"", 1 },
+	{ "gsched_client_launches_total", COUNTER, "Kernel launches by how they were managed",
+	  "unmanaged", "tier=\"unmanaged\"", 1 },
+	{ "gsched_client_wings_total", COUNTER, "Relaunches of workers that had been evicted",
+	  "wings", NULL, 1 },
+	{ "gsched_client_held_back_seconds_total", COUNTER,
+	  "Time that launches were held back by turns or a share", "held_ns", NULL, NS },
+	{ "gsched_client_share", GAUGE, "Share of the device's time that capsm.max leaves it",
+	  "share", NULL, 1 },
 };
 
-/* As the format wants label values: \, " and newlines escaped */
+/* Prints a label; the format requires that \, " and newlines in its value are escaped */
 static void put_label(const char *name, const char *value)
 {
 	printf("%s=\"", name);
@@ -92,7 +109,7 @@ static void put_label(const char *name, const char *value)
 	putchar('"');
 }
 
-/* False: it is not there, or no number, as "max" */
+/* False: the value does not exist, or is not a number, such as "max" */
 static bool number_at(const cJSON *o, const char *path, double *value)
 {
 	char word[64], *end;
@@ -119,7 +136,7 @@ static const char *path_of(const char *group)
 	return *group ? group : "/";
 }
 
-/* Which object it is: of a device, group or client, whichever is not NULL */
+/* Prints the labels that identify an object: the device, group and client, unless NULL */
 static void put_labels(const cJSON *device, const cJSON *group, const cJSON *client,
 		       const char *more)
 {
@@ -157,7 +174,7 @@ static void put_head(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* @list: the objects below each device that they are of, NULL the devices themselves */
+/* @list: key of the objects in each device that the metrics describe; NULL: the devices */
 static void put_metrics(const struct metric *m, size_t n, const cJSON *devices, const char *list)
 {
 	const cJSON *device, *o;
@@ -197,7 +214,8 @@ static void put_info(const cJSON *devices)
 	}
 }
 
-#define PUT(metrics, devices, list)	put_metrics(metrics, sizeof(metrics) / sizeof((metrics)[0]), devices, list)
+#define PUT(metrics, devices, list) \
+	put_metrics(metrics, sizeof(metrics) / sizeof((metrics)[0]), devices, list)
 
 int ctl_metrics(struct ctl *ctl, int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl monitor: what there is, then what happens, a line each. The module tells by netlink,
- * gschedd by lines of JSON from a descriptor.
+ * gschedctl monitor: prints a line for each object, then for each event. The module sends them by
+ * netlink, gschedd as lines of JSON from a descriptor.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #define LINE	1024
 
 static bool with_tasks;
-static unsigned long count;		/* of lines to print, 0 all */
+static unsigned long count;		/* lines to print; 0: no limit */
 static const char *device;		/* NULL: all */
 static bool as_json;
 static unsigned long printed;
@@ -30,7 +30,7 @@ static const char *const flags[] = {
 
 /* ---- lines ---- */
 
-/* What stands in front of the others in a line of text */
+/* A value that is printed at the beginning of the line, without its name */
 static bool is_head(const char *name)
 {
 	return !strcmp(name, "time_ns") || !strcmp(name, "device") || !strcmp(name, "event") ||
@@ -50,7 +50,7 @@ static void print_flags(unsigned long value)
 		putchar('-');
 }
 
-/* Numbers that a double cannot hold are raw text */
+/* Numbers that a double cannot represent are raw text */
 static const char *value_of(const cJSON *v)
 {
 	static char text[32];
@@ -61,14 +61,14 @@ static const char *value_of(const cJSON *v)
 	return text;
 }
 
-/* NAME=VALUE for each of the rest, but for what is 0 of @nested ones */
+/* Prints the other values as NAME=VALUE; of @nested objects, only those that are not 0 */
 static void print_values(const cJSON *o, bool nested)
 {
 	const cJSON *v;
 
 	cJSON_ArrayForEach(v, o) {
 		const char *value = value_of(v);
-		/* the only text that is a sentence */
+		/* the only value that may contain spaces */
 		const char *quote = strcmp(v->string, "fault") ? "" : "\"";
 
 		if (cJSON_IsObject(v)) {
@@ -87,7 +87,7 @@ static void print_text(const cJSON *o)
 	const cJSON *time = ctl_list(o, "time_ns");
 	uint64_t us = time ? strtoull(value_of(time), NULL, 10) / 1000 : 0;
 
-	/* in seconds since the start of the system, as in the kernel's log */
+	/* in seconds since boot, as in the kernel's log */
 	if (time)
 		printf("[%5" PRIu64 ".%06" PRIu64 "] ", us / 1000000, us % 1000000);
 	printf("%s %s%s", ctl_string(o, "device"), ctl_string(o, "event"), ctl_string(o, "object"));
@@ -106,7 +106,7 @@ static bool print_line(const cJSON *o)
 	return ++printed != count && !ferror(stdout);
 }
 
-/* Lines go out together while events come thick */
+/* Output is flushed only when no event is pending */
 static int print_pause(void)
 {
 	fflush(stdout);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* gschedctl monitor: between the two ways to an arbiter's events and who prints them. */
+/* gschedctl monitor: the interface between sources of events and their consumers. */
 #ifndef GSCHEDCTL_MONITOR_H
 #define GSCHEDCTL_MONITOR_H
 
@@ -7,10 +7,10 @@
 #include "ctl.h"
 
 /*
- * @device: only its lines are needed, NULL all. @tasks: also those of tasks. line() gets each
- * object and event and returns false to end. pause() is called when there is nothing to read, and
- * again when there was nothing for as long as it says: in ms, -1 for ever, or -2 to end. lost() is
- * called when events were lost.
+ * A consumer of events. @device: it needs only that device's; NULL: all. @tasks: also those of
+ * tasks. line() is called for each object and event; false: stop. pause() is called when there is
+ * nothing to read. It returns the time in ms after which it is called again if nothing has come;
+ * -1: never, MONITOR_END: stop. lost() is called when events were lost.
  */
 struct monitor {
 	const char *device;
@@ -22,9 +22,9 @@ struct monitor {
 
 #define MONITOR_END	(-2)
 
-/* Until line() or pause() has said no more. The exit status; says what is wrong. */
+/* Runs until line() or pause() stops it. Returns the exit status; prints errors. */
 int ctl_monitor_events(struct gsched *g, const struct monitor *to);
-/* Waits until @fd is readable; false: pause() has said no more. */
+/* Waits until @fd is readable; false: pause() has returned MONITOR_END. */
 bool ctl_monitor_wait(const struct monitor *to, int fd);
 
 int ctl_netlink_monitor(const struct monitor *to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl monitor, of the module: its generic netlink family. First the objects that are there,
- * from dumps, then events. One table says what each attribute is called.
+ * gschedctl monitor with the module: reads its generic netlink family, first the existing objects
+ * by dumps, then events. A table has the names of the attributes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 #include "ctl_json.h"
 #include "ctl_monitor.h"
 
-#define RECEIVE_BYTES	(8 << 20)	/* for ten thousand events until they are printed */
-#define DUMP_TRIES	10		/* of a dump that objects came or went during */
+#define RECEIVE_BYTES	(8 << 20)	/* buffers some ten thousand events */
+#define DUMP_TRIES	10		/* of a dump that a change of objects interrupts */
 
 enum kind { NOTHING, STRING, UUID, U32, U64, WORD, STAT };
 
@@ -106,7 +106,7 @@ static const char *const events[GSCHED_NL_MAX + 1] = {
 	[GSCHED_NL_EVICT] = "evict", [GSCHED_NL_GROW] = "grow", [GSCHED_NL_DONE] = "done",
 };
 
-/* What an object in a dump is called, by the command */
+/* The name of an object in a dump, by command */
 static const char *const objects[GSCHED_CMD_MAX + 1] = {
 	[GSCHED_CMD_DEVICE_GET] = "device", [GSCHED_CMD_GROUP_GET] = "group",
 	[GSCHED_CMD_CLIENT_GET] = "client", [GSCHED_CMD_TASK_GET] = "task",
@@ -116,12 +116,12 @@ struct reader {
 	struct nl_sock *sock, *events;
 	int family;
 	const struct monitor *to;
-	bool over;			/* it wants no more */
+	bool over;			/* the consumer has stopped */
 };
 
 /* ---- from attributes to JSON ---- */
 
-/* A double would not do from 2^53 on */
+/* As raw text: a double is not exact above 2^53 */
 static void add_number(cJSON *to, const char *name, uint64_t value)
 {
 	char text[24];
@@ -137,7 +137,7 @@ static void add_word(cJSON *to, const char *name, const char *const *words, uint
 			cJSON_AddStringToObject(to, name, words[i]);
 			return;
 		}
-	add_number(to, name, value);	/* a later module's */
+	add_number(to, name, value);	/* unknown: of a later version of the module */
 }
 
 static void add_uuid(cJSON *to, const char *name, const struct nlattr *attr)
@@ -218,7 +218,8 @@ static cJSON *object_of(int cmd, struct nlattr *const *attr)
 		name = event <= GSCHED_NL_MAX ? events[event] : NULL;
 	else if (cmd >= 0 && cmd <= GSCHED_CMD_MAX)
 		name = objects[cmd];
-	cJSON_AddStringToObject(o, cmd == GSCHED_CMD_EVENT ? "event" : "object", name ? : "unknown");
+	cJSON_AddStringToObject(o, cmd == GSCHED_CMD_EVENT ? "event" : "object",
+				name ? : "unknown");
 	for (int i = 0; i <= GSCHED_A_MAX; i++)
 		if (attr[i])
 			add_attribute(o, attr[i]);
@@ -266,7 +267,7 @@ static int ask_for(struct reader *r, uint8_t cmd)
 	return err;
 }
 
-/* The objects that there are now. Those of a dump that has to be made again come twice. */
+/* Dumps the existing objects. If a dump has to be repeated, some are passed on twice. */
 static int print_objects(struct reader *r, uint8_t cmd)
 {
 	int err;
@@ -281,7 +282,7 @@ static int print_objects(struct reader *r, uint8_t cmd)
 	return err < 0 ? err : 0;
 }
 
-static int join(struct nl_sock *sock, const char *group)
+static int join_multicast(struct nl_sock *sock, const char *group)
 {
 	int id = genl_ctrl_resolve_grp(sock, GSCHED_GENL_NAME, group);
 
@@ -294,8 +295,8 @@ static int open_socket(struct nl_sock **sock)
 	return *sock ? genl_connect(*sock) : -NLE_NOMEM;
 }
 
-/* Events as they come, until enough were printed */
-static int follow(struct reader *r)
+/* Receives events until the consumer stops */
+static int receive_events(struct reader *r)
 {
 	int err;
 
@@ -324,12 +325,12 @@ static int read_all(struct reader *r)
 		return CTL_FAIL;
 	}
 	/* the limit of unprivileged sockets is some hundred events */
-	setsockopt(nl_socket_get_fd(r->events), SOL_SOCKET, SO_RCVBUFFORCE, &(int) { RECEIVE_BYTES },
-		   sizeof(int));
-	/* first, so that nothing between dump and events is missed */
-	err = join(r->events, GSCHED_MCGRP_EVENTS);
+	setsockopt(nl_socket_get_fd(r->events), SOL_SOCKET, SO_RCVBUFFORCE,
+		   &(int) { RECEIVE_BYTES }, sizeof(int));
+	/* before the dumps, so that no event in between is missed */
+	err = join_multicast(r->events, GSCHED_MCGRP_EVENTS);
 	if (!err && r->to->tasks)
-		err = join(r->events, GSCHED_MCGRP_TASKS);
+		err = join_multicast(r->events, GSCHED_MCGRP_TASKS);
 	if (err == -NLE_OBJ_NOTFOUND) {
 		ctl_error("this kernel cannot restrict who hears events, so the module sends none: "
 			  "update the kernel, or use the tracepoints gsched:*");
@@ -342,7 +343,7 @@ static int read_all(struct reader *r)
 		if (err)
 			return nl_failed("dump", err);
 	}
-	return follow(r);
+	return receive_events(r);
 }
 
 int ctl_netlink_monitor(const struct monitor *to)
@@ -354,7 +355,7 @@ int ctl_netlink_monitor(const struct monitor *to)
 	if (!err)
 		err = open_socket(&r.events);
 	if (!err) {
-		/* events have no number in a sequence */
+		/* events have no sequence numbers */
 		nl_socket_disable_seq_check(r.events);
 		nl_socket_modify_cb(r.sock, NL_CB_VALID, NL_CB_CUSTOM, on_message, &r);
 		nl_socket_modify_cb(r.events, NL_CB_VALID, NL_CB_CUSTOM, on_message, &r);

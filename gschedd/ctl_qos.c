@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl qos: the QoS planner (qos.h) as a client of either arbiter. Kernels come as events, as
- * for gschedctl monitor; which groups there are, from the status when some object came or went; their
- * targets from their files, once a second; plans go to the devices' files. If it dies, the plan
- * expires.
+ * gschedctl qos: the QoS planner (qos.h) as a client of either arbiter. It learns of kernels from
+ * the events that gschedctl monitor reads, of groups from the status after objects were added or
+ * removed, and of their targets from their files, once a second. Plans are written to the devices'
+ * files. If it dies, the plan expires.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,9 +16,10 @@
 #include "ctl_monitor.h"
 #include "ctl_qos.h"
 
-#define POLL_NS		1000000000ULL	/* between two looks at files of groups */
-#define STATUS_NS	10000000000ULL	/* between two at the status: gschedd may wait for NVML */
-#define STATUS_SOON_NS	20000000ULL	/* the same after a change */
+#define POLL_NS		1000000000ULL	/* interval of reading the groups' files */
+/* interval of reading the status, for which gschedd may wait for NVML */
+#define STATUS_NS	10000000000ULL
+#define STATUS_SOON_NS	20000000ULL	/* ... after a change */
 #define REPORT_NS	500000000ULL
 
 struct planner {
@@ -26,7 +27,7 @@ struct planner {
 	char device[64];
 	struct qos qos;
 	uint64_t reported;
-	int error;			/* that was told last */
+	int error;			/* the last one that was printed */
 };
 
 static struct qos_options opt = QOS_OPTIONS_DEFAULT;
@@ -35,7 +36,7 @@ static struct planner *planners;
 static struct ctl *self;
 static struct gsched *arbiter;
 static uint64_t polled, status_read;
-static bool changed;			/* objects came or went: look at the groups */
+static bool changed;			/* objects were added or removed: read the status */
 static bool failed;
 static volatile sig_atomic_t stopped;
 
@@ -93,19 +94,20 @@ static void del_planner(const char *device)
 
 /* ---- groups ---- */
 
-static const char *plain(const char *path)
+/* The root group is "" to the planner */
+static const char *planner_path(const char *path)
 {
 	return strcmp(path, "/") ? path : "";
 }
 
-static double units(const cJSON *g, const char *file)
+static double capacity_of(const cJSON *g, const char *file)
 {
 	const char *text = ctl_string(g, file);
 
 	return strcmp(text, "max") ? strtod(text, NULL) : 0;
 }
 
-/* A process may have been moved; the events do not tell. */
+/* Follows processes that were moved to another group, of which there are no events. */
 static void move_clients(struct planner *p, const cJSON *clients)
 {
 	const cJSON *c;
@@ -116,7 +118,7 @@ static void move_clients(struct planner *p, const cJSON *clients)
 		for (size_t i = 0; i < p->qos.n_clients; i++)
 			if (p->qos.client[i].pid == pid)
 				qos_client_add(&p->qos, p->qos.client[i].id, pid,
-					       plain(ctl_string(c, "group")));
+					       planner_path(ctl_string(c, "group")));
 	}
 }
 
@@ -140,10 +142,10 @@ static void take_groups(struct planner *p, const cJSON *device)
 
 	qos_groups_begin(&p->qos, !strcmp(ctl_string(device, "mode"), "spatial"));
 	cJSON_ArrayForEach(g, ctl_list(device, "groups"))
-		qos_group(&p->qos, plain(ctl_string(g, "path")),
+		qos_group(&p->qos, planner_path(ctl_string(g, "path")),
 			  (uint32_t)strtoul(ctl_string(g, "gpu.latency_target_us"), NULL, 10),
 			  (uint32_t)strtoul(ctl_string(g, "gpu.weight"), NULL, 10),
-			  units(g, "capsm.max"), units(g, "capsm.min"));
+			  capacity_of(g, "capsm.max"), capacity_of(g, "capsm.min"));
 	qos_groups_end(&p->qos);
 	move_clients(p, ctl_list(device, "clients"));
 	drop_servers(p, ctl_list(device, "bands"));
@@ -176,7 +178,7 @@ static bool read_file(const struct planner *p, const char *group, const char *fi
 	return true;
 }
 
-/* Of the groups that are known. One that has gone is not there any more in the next status. */
+/* Reads the files of the known groups. A group that was deleted is missing in the next status. */
 static void read_files(struct planner *p)
 {
 	char target[32], weight[32], max[32], min[32], path[QOS_PATH];
@@ -237,21 +239,21 @@ static void write_plan(struct planner *p, const char *text)
 	qos_refused(&p->qos);
 	changed = true;
 	say_refused(p, text);
-	/* a group that has gone, or a change of a maximum: the next plan knows of it */
+	/* a group was deleted, or a maximum changed: the next plan takes it into account */
 	if (errno != EINVAL && errno != ENOENT && errno != ESRCH)
 		failed = true;
 }
 
-static void report(struct planner *p, uint64_t now)
+static void write_report(struct planner *p, uint64_t now)
 {
-	static int told;
+	static int printed;
 	int err = ctl_qos_report(self, p->device, &p->qos, now);
 
 	p->reported = now;
-	if (err && err != told)
+	if (err && err != printed)
 		ctl_error("qos: the status will not tell of targets: beside gschedd's socket: %s",
 			  strerror(-err));
-	told = err;
+	printed = err;
 }
 
 static void run_planner(struct planner *p, uint64_t now)
@@ -264,7 +266,7 @@ static void run_planner(struct planner *p, uint64_t now)
 			write_plan(p, text);
 	}
 	if (now >= p->reported + REPORT_NS)
-		report(p, now);
+		write_report(p, now);
 }
 
 static void run_planners(void)
@@ -284,7 +286,7 @@ static uint64_t number_of(const cJSON *o, const char *key)
 {
 	const cJSON *v = ctl_list(o, key);
 
-	/* what a double cannot hold is raw text */
+	/* numbers that a double cannot represent are raw text */
 	if (cJSON_IsRaw(v))
 		return strtoull(v->valuestring, NULL, 10);
 	return cJSON_IsNumber(v) && v->valuedouble >= 0 ? (uint64_t)v->valuedouble : 0;
@@ -312,7 +314,7 @@ static void take_event(struct planner *p, const cJSON *o, const char *what)
 		qos_done(&p->qos, id, slot, time, number_of(o, "run_ns"));
 	} else if (!strcmp(what, "client") || !strcmp(what, "client-add")) {
 		qos_client_add(&p->qos, id, (uint32_t)number_of(o, "pid"),
-			       plain(ctl_string(o, "group")));
+			       planner_path(ctl_string(o, "group")));
 		changed = true;
 	} else if (!strcmp(what, "client-delete")) {
 		qos_client_del(&p->qos, id);
@@ -373,7 +375,7 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
-/* Another one would write plans of its own between these. */
+/* Two planners of one device would overwrite each other's plans. */
 static bool is_alone(void)
 {
 	cJSON *status = ctl_read_status(arbiter), *other = NULL;

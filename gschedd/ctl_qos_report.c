@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* gschedctl qos writes what it knows, gschedctl status prints it. */
+/* The planner's report: gschedctl qos writes it, gschedctl status reads and prints it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -57,7 +57,7 @@ static cJSON *json_of(const struct qos *q, uint64_t now)
 	return o;
 }
 
-/* Replaces the file, so that nobody reads half of it. */
+/* Replaces the file atomically, so that no reader sees a part of it. */
 static int write_text(const char *path, const char *text)
 {
 	char new[4096];
@@ -105,7 +105,7 @@ void ctl_qos_report_end(const struct ctl *ctl, const char *device)
 		unlink(path);
 }
 
-/* Of root or the own user only: what others write is not printed. */
+/* Only files of root or of this user are trusted. */
 static char *read_text(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -204,8 +204,9 @@ static int send_request(struct request *r, void *bus)
 	int rc;
 
 	snprintf(text, sizeof(text), "CUDA program of gsched's group %s", r->group);
-	rc = r->sd.sd_bus_message_new_method_call(bus, &message, SYSTEMD, "/org/freedesktop/systemd1",
-						  SYSTEMD ".Manager", "StartTransientUnit");
+	rc = r->sd.sd_bus_message_new_method_call(bus, &message, SYSTEMD,
+						  "/org/freedesktop/systemd1", SYSTEMD ".Manager",
+						  "StartTransientUnit");
 	if (rc >= 0)
 		/* process 0 is the caller, whatever its pid is in systemd's namespace */
 		rc = r->sd.sd_bus_message_append(message, "ssa(sv)a(sa(sv))", r->scope, "fail", 4,

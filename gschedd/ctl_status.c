@@ -95,7 +95,8 @@ static void print_tasks(const cJSON *clients)
 		n += cJSON_GetArraySize(ctl_list(c, "slots"));
 	if (!n)
 		return;
-	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >ACTS_ON >WORKERS >LEFT STREAM");
+	t = ctl_table(">PID >SLOT >SEQ STATE TIER >BLOCK-TASKS >SMS >ACTS_ON "
+		      ">WORKERS >LEFT STREAM");
 	cJSON_ArrayForEach(c, clients)
 		cJSON_ArrayForEach(s, ctl_list(c, "slots"))
 			add_task(t, c, s);
@@ -208,7 +209,7 @@ static void add_daemon(struct ctl *ctl, cJSON *root)
 	gsched_close(g);
 }
 
-/* What a planner says, if one runs */
+/* Adds the report of a running planner */
 static void add_qos(const struct ctl *ctl, cJSON *devices)
 {
 	cJSON *d, *qos;

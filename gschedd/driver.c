@@ -56,7 +56,8 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 	const int attribute[3] = {
 		CU_ATTRIBUTE_PCI_DOMAIN_ID, CU_ATTRIBUTE_PCI_BUS_ID, CU_ATTRIBUTE_PCI_DEVICE_ID,
 	};
-	int (*init)(unsigned int), (*get_count)(int *), (*get)(int *, int), (*get_uuid)(void *, int),
+	int (*init)(unsigned int), (*get_count)(int *), (*get)(int *, int),
+		(*get_uuid)(void *, int),
 		(*get_uuid_v2)(void *, int), (*get_attribute)(int *, int, int);
 	struct found found[DECLS_MAX] = { 0 };
 	int count = 0, dev, sms, rc;
@@ -78,7 +79,8 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 	get_uuid = dlsym(lib, "cuDeviceGetUuid");
 	get_attribute = dlsym(lib, "cuDeviceGetAttribute");
 	if (!init || !get_count || !get || !(get_uuid || get_uuid_v2) || !get_attribute) {
-		say(LOG_WARN, "%s: not a CUDA driver; name another one with --driver, or devices with --device", path);
+		say(LOG_WARN, "%s: not a CUDA driver; name another one with --driver, or devices "
+		    "with --device", path);
 		return 0;
 	}
 	rc = init(0);

@@ -62,8 +62,8 @@ static bool path_valid(const char *path)
 			 */
 			memcpy(name, path, len);
 			name[len] = '\0';
-			if (gsc_file_find(name) >= 0 || !strcmp(name, "procs") || !strcmp(name, "cgroup") ||
-			    !strcmp(name, "owner"))
+			if (gsc_file_find(name) >= 0 || !strcmp(name, "procs") ||
+			    !strcmp(name, "cgroup") || !strcmp(name, "owner"))
 				return false;
 		}
 		if (!path[len])
@@ -211,7 +211,8 @@ struct group *group_of_pid(struct device *dev, pid_t pid)
 			if (!g->cgroup || g->depth <= best->depth || !in_cgroup(cgroup, g->cgroup))
 				continue;
 			if (!by_cgroup || g->depth > by_cgroup->depth ||
-			    (g->depth == by_cgroup->depth && strlen(g->cgroup) > strlen(by_cgroup->cgroup)))
+			    (g->depth == by_cgroup->depth &&
+			     strlen(g->cgroup) > strlen(by_cgroup->cgroup)))
 				by_cgroup = g;
 		}
 		if (by_cgroup)

@@ -285,7 +285,7 @@ void conn_reply(struct conn *conn, const struct gsp_header *req, int err, const 
 void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event *event);
 void conn_band(struct conn *conn);	/* GSCHED_EVENT_BAND */
 void conn_gone(struct conn *conn);	/* before its client is detached */
-void conn_told(struct conn *conn, unsigned int slot, uint32_t window);
+void conn_window_sent(struct conn *conn, unsigned int slot, uint32_t window);
 void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a waiting SUBMIT */
 void conn_dirty(struct conn *conn);
 void close_all(const int *fds, unsigned int n);
@@ -310,8 +310,9 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now);
 void trace_flush(void);
 void trace_close(void);
 
-/* ---- monitor.c: events for who watches; they cost nothing while nobody does ---- */
-int monitor_add(bool tasks);	/* what to read lines from, -errno; EBUSY there are enough */
+/* ---- monitor.c: events for readers; they cost nothing while there are none ---- */
+/* a descriptor to read lines from; -errno, -EBUSY: too many readers */
+int monitor_add(bool tasks);
 void monitor_device(const struct device *dev, const char *event);
 void monitor_group(const struct group *group, const char *event);
 void monitor_client(const struct client *c, const char *event);
@@ -321,8 +322,8 @@ void monitors_close(void);
 
 /* ---- planner.c ---- */
 int planner_init(void);			/* -errno, logged */
-void planner_stop(void);		/* while it can still be heard */
-void planner_exit(void);		/* waits for its end, some seconds at most */
+void planner_stop(void);		/* asks it to end; before the arbiter stops */
+void planner_exit(void);		/* waits for its end, for some seconds at most */
 
 /* ---- driver.c ---- */
 /* The number of devices; 0: no driver. */
@@ -348,7 +349,8 @@ extern struct rewrite_stats rewrite_stats;
 
 int rewrite_init(void);
 /* Takes @fd over unless it fails. */
-int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd);
+int rewrite_request(struct conn *conn, const struct gsp_header *h,
+		    const struct gsp_rewrite *req, int fd);
 void rewrite_conn_gone(struct conn *conn);
 void rewrite_exit(void);
 

@@ -52,7 +52,8 @@ static void listener_ready(struct source *src, uint32_t events)
 		}
 		fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+			    errno == ENOBUFS)
 				pause_listening();
 			else if (errno == EAGAIN)
 				waited = false;
@@ -86,7 +87,8 @@ static int is_listening(const char *path)
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode)) {
-		say(LOG_ERROR, "%s: exists and is not a socket; name another one with --socket", path);
+		say(LOG_ERROR, "%s: exists and is not a socket; name another one with --socket",
+		    path);
 		return -EEXIST;
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -95,7 +97,8 @@ static int is_listening(const char *path)
 	rc = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? errno : 0;
 	close(fd);
 	if (rc != ECONNREFUSED) {
-		say(LOG_ERROR, "%s: another gschedd serves it; stop that one or name another socket with --socket", path);
+		say(LOG_ERROR, "%s: another gschedd serves it; stop that one or name another "
+		    "socket with --socket", path);
 		return -EADDRINUSE;
 	}
 	say(LOG_INFO, "%s: left by a gschedd that was killed, replaced", path);
@@ -109,8 +112,8 @@ int listen_open(const char *path)
 	mode_t mask;
 
 	if (strlen(path) >= sizeof(addr.sun_path)) {
-		say(LOG_ERROR, "%s: longer than %zu bytes, which is all a socket's address can hold; choose a shorter path",
-		    path, sizeof(addr.sun_path) - 1);
+		say(LOG_ERROR, "%s: longer than %zu bytes, which is all a socket's address can "
+		    "hold; choose a shorter path", path, sizeof(addr.sun_path) - 1);
 		return -ENAMETOOLONG;
 	}
 	strcpy(addr.sun_path, path);
@@ -131,7 +134,8 @@ int listen_open(const char *path)
 	dir_fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0 || flock(dir_fd, LOCK_EX)) {
 		err = -errno;
-		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket", *dir ? dir : "/");
+		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket",
+		    *dir ? dir : "/");
 		goto out;
 	}
 	err = is_listening(path);
@@ -144,7 +148,8 @@ int listen_open(const char *path)
 	}
 	/* permissions depend on the peer's identity, not on the file's mode */
 	mask = umask(0111);
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128) || lstat(path, &made)) {
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128) ||
+	    lstat(path, &made)) {
 		err = -errno;
 		say(LOG_ERROR, "%s: %m", path);
 	}

@@ -41,39 +41,57 @@ static struct source signals = { .fd = -1 };
 const char *argp_program_version = "gschedd 0.1";
 
 enum {
-	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL, KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
+	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL,
+	KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
 	KEY_MODE, KEY_TRACE, KEY_WORKER, KEY_IMAGE_MAX, KEY_SEED, KEY_MPS, KEY_MPS_PROGRAM,
 	KEY_MPS_DIR, KEY_MPS_IDLE, KEY_MPS_WAIT, KEY_NVML, KEY_STATE,
 	KEY_QOS,
 };
 
 static const struct argp_option options[] = {
-	{ "socket", 's', "PATH", 0, "Listen here (default $GSCHED_SOCKET, else " GSP_SOCKET_DEFAULT ")", 0 },
-	{ "cache", 'c', "DIR", 0, "Keep rewritten kernels here, \"\" nowhere (default /var/cache/gsched for root, else "
-	  "$XDG_CACHE_HOME/gsched)", 0 },
-	{ "cache-size", KEY_CACHE_SIZE, "BYTES", 0, "Most that the cache may hold; K, M, G allowed (default 1G)", 0 },
-	{ "state", KEY_STATE, "DIR", 0, "Keep groups, quotas and bindings here over a restart, \"\" nowhere (default "
+	{ "socket", 's', "PATH", 0, "Listen here (default $GSCHED_SOCKET, else "
+	  GSP_SOCKET_DEFAULT ")", 0 },
+	{ "cache", 'c', "DIR", 0, "Keep rewritten kernels here, \"\" nowhere (default "
+	  "/var/cache/gsched for root, else $XDG_CACHE_HOME/gsched)", 0 },
+	{ "cache-size", KEY_CACHE_SIZE, "BYTES", 0,
+	  "Most that the cache may hold; K, M, G allowed (default 1G)", 0 },
+	{ "state", KEY_STATE, "DIR", 0,
+	  "Keep groups, quotas and bindings here over a restart, \"\" nowhere (default "
 	  "$STATE_DIRECTORY)", 0 },
-	{ "image-max", KEY_IMAGE_MAX, "BYTES", 0, "Largest module that the rewrite service takes (default 256M)", 0 },
-	{ "device", 'd', "NAME:UUID:SMS", 0, "Arbitrate this device (repeatable); it need not be known to a driver", 1 },
-	{ "driver", KEY_DRIVER, "PATH", 0, "CUDA driver to ask for devices, \"\" none (default libcuda.so.1)", 1 },
-	{ "nvml", KEY_NVML, "PATH", 0, "NVML library to ask for programs that are not managed, \"\" none (default "
+	{ "image-max", KEY_IMAGE_MAX, "BYTES", 0,
+	  "Largest module that the rewrite service takes (default 256M)", 0 },
+	{ "device", 'd', "NAME:UUID:SMS", 0,
+	  "Arbitrate this device (repeatable); it need not be known to a driver", 1 },
+	{ "driver", KEY_DRIVER, "PATH", 0,
+	  "CUDA driver to ask for devices, \"\" none (default libcuda.so.1)", 1 },
+	{ "nvml", KEY_NVML, "PATH", 0,
+	  "NVML library to ask for programs that are not managed, \"\" none (default "
 	  "libnvidia-ml.so.1)", 1 },
 	{ "embedded", KEY_EMBEDDED, NULL, 0, "Arbitrate here", 2 },
-	{ "module", KEY_MODULE, NULL, 0, "The kernel module arbitrates: tell it the devices, serve rewriting", 2 },
-	{ "auto", KEY_AUTO, NULL, 0, "--module if " GSCHED_DEVICE_NODE " exists, else --embedded (default)", 2 },
+	{ "module", KEY_MODULE, NULL, 0,
+	  "The kernel module arbitrates: tell it the devices, serve rewriting", 2 },
+	{ "auto", KEY_AUTO, NULL, 0,
+	  "--module if " GSCHED_DEVICE_NODE " exists, else --embedded (default)", 2 },
 	{ "policy", KEY_POLICY, "NAME", 0, "Policy of the devices (default hpf)", 3 },
 	{ "seed", KEY_SEED, "N", 0, "What policy chaos draws from (default 1)", 3 },
 	{ "mode", KEY_MODE, "MODE", 0, "auto, spatial or temporal (default auto)", 3 },
-	{ "poll-us", KEY_POLL, "N", 0, "Stay awake N us after a message while clients compete (default 50000 on 8 CPUs or "
+	{ "poll-us", KEY_POLL, "N", 0,
+	  "Stay awake N us after a message while clients compete (default 50000 on 8 CPUs or "
 	  "more, else 0)", 3 },
-	{ "qos", KEY_QOS, NULL, 0, "Compute plans that meet latency targets: run gschedctl qos", 3 },
-	{ "mps", KEY_MPS, NULL, 0, "Run an MPS control daemon for each user and band with programs", 4 },
-	{ "mps-program", KEY_MPS_PROGRAM, "PATH", 0, "The control daemon (default nvidia-cuda-mps-control in $PATH)", 4 },
-	{ "mps-dir", KEY_MPS_DIR, "DIR", 0, "Keep its sockets and logs here (default /run/gsched/mps)", 4 },
-	{ "mps-idle", KEY_MPS_IDLE, "SECONDS", 0, "End it that long after its last program (default 60)", 4 },
-	{ "mps-wait", KEY_MPS_WAIT, "SECONDS", 0, "Give one up that is not ready by then (default 10)", 4 },
-	{ "trace", KEY_TRACE, "FILE", 0, "Write one JSON line for each grant, evict, grow and done", 5 },
+	{ "qos", KEY_QOS, NULL, 0, "Compute plans that meet latency targets: run gschedctl qos",
+	  3 },
+	{ "mps", KEY_MPS, NULL, 0, "Run an MPS control daemon for each user and band with programs",
+	  4 },
+	{ "mps-program", KEY_MPS_PROGRAM, "PATH", 0,
+	  "The control daemon (default nvidia-cuda-mps-control in $PATH)", 4 },
+	{ "mps-dir", KEY_MPS_DIR, "DIR", 0,
+	  "Keep its sockets and logs here (default /run/gsched/mps)", 4 },
+	{ "mps-idle", KEY_MPS_IDLE, "SECONDS", 0,
+	  "End it that long after its last program (default 60)", 4 },
+	{ "mps-wait", KEY_MPS_WAIT, "SECONDS", 0,
+	  "Give one up that is not ready by then (default 10)", 4 },
+	{ "trace", KEY_TRACE, "FILE", 0, "Write one JSON line for each grant, evict, grow and done",
+	  5 },
 	{ "foreground", KEY_FOREGROUND, NULL, 0, "Stay in the foreground (always so)", 5 },
 	{ "log-level", KEY_LOG, "LEVEL", 0, "error, warn, info or debug (default info)", 5 },
 	{ "worker", KEY_WORKER, "FD", OPTION_HIDDEN, NULL, 6 },
@@ -101,12 +119,14 @@ static int parse_size(const char *text, uint64_t *out)
 	return 0;
 }
 
-static unsigned int parse_seconds(struct argp_state *state, const char *option, const char *text, unsigned int least)
+static unsigned int parse_seconds(struct argp_state *state, const char *option, const char *text,
+				  unsigned int least)
 {
 	uint64_t n = 0;
 
 	if (parse_size(text, &n) || n < least || n > 86400)
-		argp_error(state, "--%s %s: not a number of seconds from %u to 86400", option, text, least);
+		argp_error(state, "--%s %s: not a number of seconds from %u to 86400", option,
+			   text, least);
 	return n;
 }
 
@@ -155,11 +175,13 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_CACHE_SIZE:
 		if (parse_size(arg, &opt.cache_size))
-			argp_error(state, "--cache-size %s: not a size; write for example 512M", arg);
+			argp_error(state, "--cache-size %s: not a size; write for example 512M",
+				   arg);
 		break;
 	case KEY_IMAGE_MAX:
 		if (parse_size(arg, &opt.image_max) || !opt.image_max || opt.image_max > 4096 * MiB)
-			argp_error(state, "--image-max %s: not a size up to 4G; write for example 256M", arg);
+			argp_error(state, "--image-max %s: not a size up to 4G; write "
+				   "for example 256M", arg);
 		break;
 	case 'd':
 		if (opt.n_decl == DECLS_MAX)
@@ -182,7 +204,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_POLICY:
 		if (!gsc_policy_find(arg))
-			argp_error(state, "--policy %s: there is no such policy; hpf is the one there always is", arg);
+			argp_error(state, "--policy %s: there is no such policy; hpf is the one "
+				   "there always is", arg);
 		opt.policy = arg;
 		opt.policy_given = true;
 		break;
@@ -250,8 +273,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
-	.doc = "The gsched daemon: arbitrates GPUs among CUDA programs and rewrites their kernels so that they can be "
-	       "preempted.\vSee gschedd(8) and gsched(7).",
+	.doc = "The gsched daemon: arbitrates GPUs among CUDA programs and rewrites their kernels "
+	       "so that they can be preempted.\vSee gschedd(8) and gsched(7).",
 };
 
 /* $XDG_CACHE_HOME/gsched; creates missing parent directories. */
@@ -296,7 +319,8 @@ static void set_defaults(void)
 	if (opt.state_dir && !*opt.state_dir)
 		opt.state_dir = NULL;
 	if (opt.poll_ns == UINT64_MAX)
-		opt.poll_ns = sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 8 ? 0 : 50000000;
+		opt.poll_ns = sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 8 ?
+			      0 : 50000000;
 	if (opt.arbiter == ARBITER_AUTO)
 		opt.arbiter = access(GSCHED_DEVICE_NODE, F_OK) ? ARBITER_EMBEDDED : ARBITER_MODULE;
 }
@@ -346,7 +370,8 @@ static int add_devices(void)
 		if (err == -EEXIST && module)
 			err = 0;
 		if (err)
-			say(LOG_ERROR, "device %s with %u SMs: %s%s", d->name, d->sms, strerror(-err),
+			say(LOG_ERROR, "device %s with %u SMs: %s%s", d->name, d->sms,
+			    strerror(-err),
 			    err == -EEXIST ? ": its name and its UUID must both be its own" :
 			    err == -EINVAL ? ": a name is [a-z0-9_-]+" : "");
 		else
@@ -355,7 +380,8 @@ static int add_devices(void)
 			return err;
 	}
 	if (!opt.n_decl)
-		say(LOG_WARN, "no device found: only rewriting is served; name devices with --device or --driver");
+		say(LOG_WARN, "no device found: only rewriting is served; name devices with "
+		    "--device or --driver");
 	return 0;
 }
 
@@ -413,7 +439,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (opt.arbiter == ARBITER_MODULE && access(GSCHED_DEVICE_NODE, R_OK | W_OK)) {
-		say(LOG_ERROR, "%s: %m; load the module (modprobe gsched) or use --embedded", GSCHED_DEVICE_NODE);
+		say(LOG_ERROR, "%s: %m; load the module (modprobe gsched) or use --embedded",
+		    GSCHED_DEVICE_NODE);
 		return 1;
 	}
 	/* the module keeps its groups itself */
@@ -429,8 +456,8 @@ int main(int argc, char **argv)
 	if (!err)
 		err = planner_init();
 	if (!err) {
-		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" : "arbitration and rewriting",
-		    opt.socket);
+		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" :
+		    "arbitration and rewriting", opt.socket);
 		notify_systemd("READY=1");
 		loop_run();
 		notify_systemd("STOPPING=1");

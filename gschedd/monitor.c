@@ -3,8 +3,8 @@
  * GSP_MONITOR: a line of JSON for each object, then for each event, for `gschedctl monitor`: the
  * embedded arbiter's counterpart of the module's netlink family, with the same names.
  *
- * Each reader has a socket pair of its own. One that does not read fast enough loses lines, and is
- * told so by one of event "lost"; nobody waits for it.
+ * Each reader has a socket pair of its own. The arbiter does not wait for a slow reader: lines are
+ * dropped, and a line with the event "lost" says how many.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,10 +21,10 @@
 
 static struct monitor {
 	int fd;
-	bool tasks;			/* wants decisions for tasks, too */
+	bool tasks;			/* also gets decisions for tasks */
 	unsigned long lost;
 } monitors[MONITORS_MAX];
-static unsigned int n_monitors, n_tasks;	/* of them, those that want tasks */
+static unsigned int n_monitors, n_tasks;	/* n_tasks: those with @tasks */
 
 static void forget_monitor(struct monitor *m)
 {
@@ -38,8 +38,8 @@ static int send_line(struct monitor *m, const char *line, size_t len)
 	return send(m->fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* -EPIPE and the like: its reader is gone */
-static int tell(struct monitor *m, const char *line, size_t len)
+/* Sends a line, or counts it as lost. -EPIPE and other errors: the reader is gone */
+static int send_or_drop(struct monitor *m, const char *line, size_t len)
 {
 	char text[64];
 	int n, err = 0;
@@ -57,7 +57,7 @@ static int tell(struct monitor *m, const char *line, size_t len)
 	return 0;
 }
 
-/* @to: this one only, else whoever wants it */
+/* Sends a line to @to, or, if that is NULL, to all readers that get it */
 __attribute__((format(printf, 3, 4)))
 static void emit(struct monitor *to, bool task, const char *format, ...)
 {
@@ -71,11 +71,11 @@ static void emit(struct monitor *to, bool task, const char *format, ...)
 	if (n < 0 || n >= LINE)
 		return;
 	if (to) {
-		tell(to, line, n);
+		send_or_drop(to, line, n);
 		return;
 	}
 	for (unsigned int i = n_monitors; i-- > 0;)
-		if ((!task || monitors[i].tasks) && tell(&monitors[i], line, n))
+		if ((!task || monitors[i].tasks) && send_or_drop(&monitors[i], line, n))
 			forget_monitor(&monitors[i]);
 }
 
@@ -204,7 +204,7 @@ static void show_tasks(struct monitor *m, const struct client *c)
 	}
 }
 
-/* What there is on @dev; clients after groups, and tasks at last */
+/* Sends a line for each object of @dev: groups, then clients, then tasks */
 static void show_device(struct monitor *m, const struct device *dev)
 {
 	const struct gsc_client *core;
@@ -252,7 +252,7 @@ int monitor_add(bool tasks)
 	forget_dead();
 	if (n_monitors == MONITORS_MAX)
 		return -EBUSY;
-	/* of packets: a line is lost as a whole */
+	/* a socket of packets, so that lines are dropped as a whole */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	if (setsockopt(pair[0], SOL_SOCKET, SO_SNDBUFFORCE, &(int) { SNDBUF }, sizeof(int)))

@@ -103,9 +103,11 @@ static void adopt_all(void)
 		struct stat st;
 		char *end = "";
 
-		uid = isdigit((unsigned char)e->d_name[0]) ? strtoul(e->d_name, &end, 10) : (unsigned long)-1;
+		uid = isdigit((unsigned char)e->d_name[0]) ? strtoul(e->d_name, &end, 10) :
+		      (unsigned long)-1;
 		if (uid >= UINT32_MAX || *end || (geteuid() && uid != geteuid()) ||
-		    snprintf(path, sizeof(path), "%s/%s", opt.mps_dir, e->d_name) >= (int)sizeof(path) ||
+		    snprintf(path, sizeof(path), "%s/%s", opt.mps_dir,
+			     e->d_name) >= (int)sizeof(path) ||
 		    lstat(path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != uid)
 			continue;
 		adopt_user((uid_t)uid, st.st_gid, path);
@@ -121,10 +123,12 @@ int mps_init(void)
 
 	if (!opt.mps)
 		return 0;
-	if (!mps_find_program(opt.mps_program, getenv("PATH"), mps_setup.program, sizeof(mps_setup.program))) {
-		say(LOG_ERROR, "--mps: %s: there is no such program%s; install NVIDIA's MPS (it comes with the driver), name its "
-		    "control daemon with --mps-program, or leave out --mps", opt.mps_program,
-		    strchr(opt.mps_program, '/') ? "" : " in $PATH");
+	if (!mps_find_program(opt.mps_program, getenv("PATH"), mps_setup.program,
+			      sizeof(mps_setup.program))) {
+		say(LOG_ERROR, "--mps: %s: there is no such program%s; install NVIDIA's MPS (it "
+		    "comes with the driver), name its control daemon with --mps-program, or "
+		    "leave out --mps", opt.mps_program, strchr(opt.mps_program, '/') ? "" :
+		    " in $PATH");
 		return -ENOENT;
 	}
 	err = mps_dir_prepare(opt.mps_dir, reason, sizeof(reason));
@@ -134,10 +138,12 @@ int mps_init(void)
 	}
 	find_library(mps_setup.library, sizeof(mps_setup.library));
 	if (!*mps_setup.library)
-		say(LOG_WARN, "--mps: " LIBRARY " is not installed: MPS servers run with the driver's time slice");
+		say(LOG_WARN, "--mps: " LIBRARY " is not installed: MPS servers run with the "
+		    "driver's time slice");
 	if (*opt.socket != '/' && !getcwd(cwd, sizeof(cwd)))
 		return -errno;
-	if (snprintf(mps_setup.socket, sizeof(mps_setup.socket), "%s%s%s", cwd, *cwd ? "/" : "", opt.socket) >=
+	if (snprintf(mps_setup.socket, sizeof(mps_setup.socket), "%s%s%s", cwd, *cwd ? "/" : "",
+		     opt.socket) >=
 	    (int)sizeof(mps_setup.socket))
 		return -ENAMETOOLONG;
 	mps_setup.dir = opt.mps_dir;
@@ -234,8 +240,9 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	memset(req->reason, 0, sizeof(req->reason));
 	err = resolve_band(conn, req, pid);
 	if (err)
-		return refuse_program(req, err, err == -ENODEV ? "there is no such device" : err == -ENOENT ? "there is no such group" :
-			      "a band's name is at most 31 of a-z, 0-9, \"_\" and \"-\"");
+		return refuse_program(req, err, err == -ENODEV ? "there is no such device" :
+				      err == -ENOENT ? "there is no such group" :
+				      "a band's name is at most 31 of a-z, 0-9, \"_\" and \"-\"");
 	if (!opt.mps)
 		memset(req->band, 0, sizeof(req->band));
 	if (!*req->band || req->flags & GSP_BAND_NO_START)
@@ -244,19 +251,24 @@ int mps_request(struct conn *conn, const struct gsp_header *h, struct gsp_band *
 	if (!err && st.uid != conn->uid && !conn->admin)
 		err = -EPERM;
 	if (err)
-		return refuse_program(req, err, err == -EPERM ? "the process is another user's" : "gschedd does not see such a process");
+		return refuse_program(req, err, err == -EPERM ? "the process is another user's" :
+				      "gschedd does not see such a process");
 	if (geteuid() && conn->uid != geteuid())
-		return refuse_program(req, -EPERM, "gschedd does not run as root and starts MPS servers for its own user only");
+		return refuse_program(req, -EPERM,
+				      "gschedd does not run as root and starts MPS servers for its "
+				      "own user only");
 	if (waits_too_often(conn))
 		return -EBUSY;
 	d = mps_daemon_get(conn->uid, req->band, &err);
 	if (!d)
-		return refuse_program(req, err, err == -EBUSY ? "this user, or all together, have as many MPS servers as gschedd takes; "
-			      "end programs of other bands" : strerror(-err));
+		return refuse_program(req, err, err == -EBUSY ? "this user, or all together, have "
+				      "as many MPS servers as gschedd takes; end programs "
+				      "of other bands" : strerror(-err));
 	take_groups(d, conn);
 	err = mps_program_add(d, pid);
 	if (err)
-		return refuse_program(req, err, err == -EBUSY ? "the band has too many programs" : strerror(-err));
+		return refuse_program(req, err, err == -EBUSY ? "the band has too many programs" :
+				      strerror(-err));
 	if (d->state == MPS_READY) {
 		memcpy(req->pipe, d->id.pipe, sizeof(req->pipe));
 		memcpy(req->log, d->id.log, sizeof(req->log));
@@ -304,7 +316,8 @@ bool mps_owns(pid_t pid)
 
 void mps_status(struct cJSON *root, const struct conn *to)
 {
-	static const char *const state[] = { "stopped", "starting", "ready", "ending", "restarting" };
+	static const char *const state[] = { "stopped", "starting", "ready", "ending",
+					     "restarting" };
 	const struct mps_program *p;
 	struct mps_daemon *d;
 	cJSON *mps, *list, *o, *pids;

@@ -37,7 +37,8 @@ static void daemon_start(struct mps_daemon *d);
 
 static void daemon_say(int level, const struct mps_daemon *d, const char *text)
 {
-	say(level, "MPS control daemon of band %s, uid %u: %s", d->id.band, (unsigned int)d->id.uid, text);
+	say(level, "MPS control daemon of band %s, uid %u: %s", d->id.band,
+	    (unsigned int)d->id.uid, text);
 }
 
 static bool has_ended(int pidfd)
@@ -110,7 +111,8 @@ static void daemon_failed(struct mps_daemon *d, int err)
 	d->deaths++;
 	seconds = mps_backoff_s(d->failures);
 	answer_waiters(d, err);
-	snprintf(text, sizeof(text), "%s; the next start is in %u s at the earliest", d->reason, seconds);
+	snprintf(text, sizeof(text), "%s; the next start is in %u s at the earliest",
+		 d->reason, seconds);
 	daemon_say(LOG_WARN, d, text);
 	set_state(d, MPS_BACKOFF, now_ns() + seconds * SEC);
 }
@@ -175,8 +177,8 @@ static void server_ready(struct source *src, uint32_t events)
 	d->server_deaths++;
 	memcpy(d->reason, text, sizeof(text));
 	daemon_say(LOG_WARN, d,
-		   "its server ended: programs in it have lost their CUDA contexts, later ones get a "
-		   "new server");
+		   "its server ended: programs in it have lost their CUDA contexts, "
+		   "later ones get a new server");
 }
 
 static void daemon_ready(struct mps_daemon *d)
@@ -238,7 +240,8 @@ static void process_ready(struct source *src, uint32_t events)
 		kill(d->quit_pid, SIGKILL);	/* no daemon is left to answer it */
 	server_end(d);
 	if (was != MPS_ENDING || !d->failed)
-		mps_describe_end(&d->id, d->adopted ? -1 : status, d->error_fd, d->reason, sizeof(d->reason));
+		mps_describe_end(&d->id, d->adopted ? -1 : status, d->error_fd, d->reason,
+				 sizeof(d->reason));
 	if (d->error_fd >= 0)
 		close(d->error_fd);
 	d->error_fd = -1;
@@ -292,14 +295,17 @@ static void daemon_start(struct mps_daemon *d)
 	if (d->adopted) {
 		d->pid = find_running_daemon(d, &d->process.fd);
 		if (!d->pid) {
-			snprintf(d->reason, sizeof(d->reason), "gschedd did not start the one that serves %s; tell it to quit", d->id.pipe);
+			snprintf(d->reason, sizeof(d->reason),
+				 "gschedd did not start the one that serves %s; tell it to quit",
+				 d->id.pipe);
 			start_failed(d, EBUSY);
 			return;
 		}
 	} else {
 		d->pid = mps_spawn(&d->id, &mps_setup, &d->error_fd);
 		if (d->pid < 0) {
-			snprintf(d->reason, sizeof(d->reason), "cannot be started: %s", strerror(-d->pid));
+			snprintf(d->reason, sizeof(d->reason), "cannot be started: %s",
+				 strerror(-d->pid));
 			start_failed(d, d->pid);
 			return;
 		}
@@ -340,7 +346,8 @@ static void timer_ready(struct source *src, uint32_t events)
 		list_for_each_entry(w, &d->waiters, node)
 			due |= w->deadline <= now && w->deadline + PROBE_NS >= d->due;
 	if (d->state == MPS_STARTING && due) {
-		snprintf(d->reason, sizeof(d->reason), "does not accept connections at %s/control after %u s", d->id.pipe,
+		snprintf(d->reason, sizeof(d->reason),
+			 "does not accept connections at %s/control after %u s", d->id.pipe,
 			 opt.mps_wait_s);
 		answer_waiters(d, ETIMEDOUT);
 		daemon_end(d, true);
@@ -354,7 +361,8 @@ static void timer_ready(struct source *src, uint32_t events)
 		 * it refuses new clients, and ends with its last client, which is none of the
 		 * programs
 		 */
-		snprintf(d->reason, sizeof(d->reason), "waits for clients that gschedd did not start to end");
+		snprintf(d->reason, sizeof(d->reason),
+			 "waits for clients that gschedd did not start to end");
 		set_state(d, MPS_ENDING, now + STEP_NS);
 	} else if (d->state == MPS_ENDING && due) {
 		kill(d->pid, d->sigterm_sent ? SIGKILL : SIGTERM);
@@ -494,7 +502,8 @@ void mps_daemon_adopt(struct mps_daemon *d)
 		daemon_start(d);
 }
 
-int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_header *h, const struct gsp_band *req)
+int mps_daemon_wait(struct mps_daemon *d, struct conn *conn, const struct gsp_header *h,
+		    const struct gsp_band *req)
 {
 	struct mps_waiter *w = calloc(1, sizeof(*w));
 
@@ -542,7 +551,8 @@ void mps_daemons_end(void)
 	for (int sig = SIGTERM; n && sig; sig = sig == SIGTERM ? SIGKILL : 0) {
 		for (unsigned int i = 0; i < n; i++)
 			if (!has_ended(list[i]->process.fd)) {
-				daemon_say(LOG_WARN, list[i], sig == SIGTERM ? "does not quit: SIGTERM" : "does not end: SIGKILL");
+				daemon_say(LOG_WARN, list[i], sig == SIGTERM ?
+					   "does not quit: SIGTERM" : "does not end: SIGKILL");
 				kill(list[i]->pid, sig);
 			}
 		wait_ended((const struct mps_daemon *const *)list, n, EXIT_STEP_MS);

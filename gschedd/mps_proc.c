@@ -72,7 +72,8 @@ bool mps_find_program(const char *name, const char *path, char *buf, size_t size
 	return false;
 }
 
-static int fail_with(char *reason, size_t size, int err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static int fail_with(char *reason, size_t size, int err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 static int fail_with(char *reason, size_t size, int err, const char *fmt, ...)
 {
 	va_list ap;
@@ -92,9 +93,11 @@ int mps_dir_prepare(const char *dir, char *reason, size_t size)
 	int fd, err;
 
 	if (*dir != '/' || !dir[1])
-		return fail_with(reason, size, -EINVAL, "%s: give a directory by its absolute path", dir);
+		return fail_with(reason, size, -EINVAL, "%s: give a directory by its absolute path",
+				 dir);
 	if (strlen(dir) >= sizeof(parent))
-		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long; use a shorter path", dir);
+		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long; use a shorter path",
+				 dir);
 	strcpy(parent, dir);
 	slash = strrchr(parent, '/');
 	if (!slash[1])
@@ -103,34 +106,48 @@ int mps_dir_prepare(const char *dir, char *reason, size_t size)
 	if (*parent)
 		mkdir(parent, 0755);
 	if (stat(*parent ? parent : "/", &st))
-		return fail_with(reason, size, -errno, "%s: %s; make it first or name another directory with --mps-dir", parent,
-			      strerror(errno));
+		return fail_with(reason, size, -errno,
+				 "%s: %s; make it first or name another directory with --mps-dir",
+				 parent, strerror(errno));
 	if (st.st_uid && st.st_uid != me)
-		return fail_with(reason, size, -EPERM, "%s: belongs to uid %u, who could replace what is in it; name another "
-			      "directory with --mps-dir", parent, (unsigned int)st.st_uid);
+		return fail_with(reason, size, -EPERM,
+				 "%s: belongs to uid %u, who could replace what is in it; name "
+				 "another directory with --mps-dir", parent,
+				 (unsigned int)st.st_uid);
 	if (st.st_mode & 022 && !(st.st_mode & S_ISVTX))
-		return fail_with(reason, size, -EPERM, "%s: others may write to it and it has no sticky bit, so they could replace "
-			      "what is in it; chmod go-w it or name another directory with --mps-dir", parent);
+		return fail_with(reason, size, -EPERM,
+				 "%s: others may write to it and it has no sticky bit, so they "
+				 "could replace what is in it; chmod go-w it or name another "
+				 "directory with --mps-dir", parent);
 	if (mkdir(dir, 0711) && errno != EEXIST)
-		return fail_with(reason, size, -errno, "%s: %s; name another directory with --mps-dir", dir, strerror(errno));
+		return fail_with(reason, size, -errno,
+				 "%s: %s; name another directory with --mps-dir", dir,
+				 strerror(errno));
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
-		return lstat(dir, &st) ? fail_with(reason, size, err, "%s: %s", dir, strerror(-err)) :
-		       S_ISLNK(st.st_mode) ? fail_with(reason, size, -ELOOP, "%s: is a symbolic link; remove it or name another "
-						    "directory with --mps-dir", dir) :
-		       !S_ISDIR(st.st_mode) ? fail_with(reason, size, -ENOTDIR, "%s: exists and is not a directory; remove it or "
-						     "name another one with --mps-dir", dir) :
+		return lstat(dir, &st) ? fail_with(reason, size, err, "%s: %s", dir,
+						   strerror(-err)) :
+		       S_ISLNK(st.st_mode) ? fail_with(reason, size, -ELOOP,
+						       "%s: is a symbolic link; remove it or name "
+						       "another directory with --mps-dir", dir) :
+		       !S_ISDIR(st.st_mode) ? fail_with(reason, size, -ENOTDIR,
+							"%s: exists and is not a directory; remove "
+							"it or name another one with --mps-dir",
+							dir) :
 		       fail_with(reason, size, err, "%s: %s", dir, strerror(-err));
 	}
 	err = 0;
 	if (fstat(fd, &st))
 		err = fail_with(reason, size, -errno, "%s: %s", dir, strerror(errno));
 	else if (st.st_uid != me)
-		err = fail_with(reason, size, -EPERM, "%s: belongs to uid %u and not to gschedd's user; remove it or name another "
-			     "directory with --mps-dir", dir, (unsigned int)st.st_uid);
+		err = fail_with(reason, size, -EPERM,
+				"%s: belongs to uid %u and not to gschedd's user; remove it or "
+				"name another directory with --mps-dir", dir,
+				(unsigned int)st.st_uid);
 	else if (st.st_mode & 022)
-		err = fail_with(reason, size, -EPERM, "%s: others may write to it; chmod go-w it", dir);
+		err = fail_with(reason, size, -EPERM, "%s: others may write to it; chmod go-w it",
+				dir);
 	else if (fchmod(fd, 0711))	/* mkdir() applies the umask */
 		err = fail_with(reason, size, -errno, "%s: %s", dir, strerror(errno));
 	close(fd);
@@ -145,11 +162,13 @@ int mps_id_prepare(struct mps_id *id, const char *dir, char *reason, size_t size
 
 	n = snprintf(user, sizeof(user), "%s/%u", dir, (unsigned int)id->uid);
 	if (n >= (int)sizeof(user))
-		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long; choose a shorter --mps-dir", dir);
+		return fail_with(reason, size, -ENAMETOOLONG,
+				 "%s: too long; choose a shorter --mps-dir", dir);
 	n = snprintf(id->base, sizeof(id->base), "%s/%s", user, id->band);
 	if (n + sizeof("/pipe" LONGEST_SOCKET) > sizeof(((struct sockaddr_un *)NULL)->sun_path))
-		return fail_with(reason, size, -ENAMETOOLONG, "%s: too long for the address of a socket below it; choose a shorter "
-			      "--mps-dir", id->base);
+		return fail_with(reason, size, -ENAMETOOLONG,
+				 "%s: too long for the address of a socket below it; choose a "
+				 "shorter --mps-dir", id->base);
 	snprintf(id->pipe, sizeof(id->pipe), "%.*s/pipe", n, id->base);
 	snprintf(id->log, sizeof(id->log), "%.*s/log", n, id->base);
 	/* only gschedd's user can write to DIR, so the checked state cannot change */
@@ -158,7 +177,8 @@ int mps_id_prepare(struct mps_id *id, const char *dir, char *reason, size_t size
 	if (lstat(user, &st))
 		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || (st.st_uid != id->uid && st.st_uid != geteuid()))
-		return fail_with(reason, size, -EPERM, "%s: is not a directory of that user; remove it", user);
+		return fail_with(reason, size, -EPERM,
+				 "%s: is not a directory of that user; remove it", user);
 	if (st.st_uid != id->uid && lchown(user, id->uid, id->gid))
 		return fail_with(reason, size, -errno, "%s: %s", user, strerror(errno));
 	if (st.st_mode & 077 && chmod(user, 0700))
@@ -212,7 +232,8 @@ static void set_environment(const struct mps_id *id, const struct mps_setup *set
 	unsetenv("LD_PRELOAD");
 }
 
-static _Noreturn void child(const struct mps_id *id, const struct mps_setup *setup, int in, int error_fd, bool quit)
+static _Noreturn void run_child(const struct mps_id *id, const struct mps_setup *setup, int in,
+				int error_fd, bool quit)
 {
 	char path[GSP_BAND_DIR_SIZE + 32];
 	int out;
@@ -239,12 +260,14 @@ static _Noreturn void child(const struct mps_id *id, const struct mps_setup *set
 		snprintf(path, sizeof(path), "%s/control", id->pipe);
 		unlink(path);
 		snprintf(path, sizeof(path), "%s/" OUTPUT, id->log);
-		out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+		out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW |
+			   O_CLOEXEC, 0600);
 		if (out < 0)
 			give_up(error_fd, path);
 		/* the dynamic linker would only warn about a library that this user cannot read */
 		if (*setup->library && access(setup->library, R_OK))
-			dprintf(out, "gschedd: %s: %s: the server runs without it\n", setup->library, strerror(errno));
+			dprintf(out, "gschedd: %s: %s: the server runs without it\n",
+				setup->library, strerror(errno));
 		else if (*setup->library)
 			setenv("LD_PRELOAD", setup->library, 1);
 	}
@@ -268,7 +291,7 @@ pid_t mps_spawn(const struct mps_id *id, const struct mps_setup *setup, int *err
 	}
 	pid = fork();
 	if (!pid)
-		child(id, setup, in, error[1], false);
+		run_child(id, setup, in, error[1], false);
 	err = errno;
 	close(in);
 	close(error[1]);
@@ -293,7 +316,7 @@ pid_t mps_spawn_quit(const struct mps_id *id, const struct mps_setup *setup)
 	close(in[1]);
 	pid = err ? -1 : fork();
 	if (!pid)
-		child(id, setup, in[0], -1, true);
+		run_child(id, setup, in[0], -1, true);
 	if (!err)
 		err = errno;
 	close(in[0]);
@@ -321,7 +344,8 @@ bool mps_listening(const struct mps_id *id)
 	struct stat st;
 	int err;
 
-	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control", id->pipe) >= (int)sizeof(addr.sun_path) ||
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control",
+		     id->pipe) >= (int)sizeof(addr.sun_path) ||
 	    lstat(addr.sun_path, &st) || !S_ISSOCK(st.st_mode))
 		return false;
 	err = try_connect(&addr, SOCK_SEQPACKET);
@@ -331,7 +355,8 @@ bool mps_listening(const struct mps_id *id)
 }
 
 /* Reads the end of a file that the user of @id has written. Returns the bytes read, or -1. */
-static ssize_t read_tail(const struct mps_id *id, const char *dir, const char *name, char *buf, size_t size)
+static ssize_t read_tail(const struct mps_id *id, const char *dir, const char *name, char *buf,
+			 size_t size)
 {
 	char path[GSP_BAND_DIR_SIZE + 64];
 	struct stat st;
@@ -343,7 +368,8 @@ static ssize_t read_tail(const struct mps_id *id, const char *dir, const char *n
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == id->uid)
-		n = pread(fd, buf, size - 1, st.st_size > (off_t)size - 1 ? st.st_size - ((off_t)size - 1) : 0);
+		n = pread(fd, buf, size - 1, st.st_size > (off_t)size - 1 ?
+			  st.st_size - ((off_t)size - 1) : 0);
 	close(fd);
 	buf[n > 0 ? n : 0] = '\0';
 	return n;
@@ -412,7 +438,8 @@ void mps_describe_end(const struct mps_id *id, int status, int error_fd, char *b
 	if (status == -1)
 		n = snprintf(buf, size, "ended");
 	else if (WIFSIGNALED(status))
-		n = snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		n = snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status),
+			     strsignal(WTERMSIG(status)));
 	else
 		n = snprintf(buf, size, "ended with status %d", WEXITSTATUS(status));
 	mps_last_line(id, text, sizeof(text));

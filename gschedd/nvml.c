@@ -67,7 +67,8 @@ static struct list_head waiters = { &waiters, &waiters };
 
 static void name_process(void *lib, struct process *p)
 {
-	int (*get_name)(unsigned int pid, char *name, unsigned int size) = dlsym(lib, "nvmlSystemGetProcessName");
+	int (*get_name)(unsigned int pid, char *name, unsigned int size) =
+		dlsym(lib, "nvmlSystemGetProcessName");
 	char name[256] = "";
 	struct proc_stat st;
 	const char *base;
@@ -84,7 +85,8 @@ static void name_process(void *lib, struct process *p)
 	snprintf(p->comm, sizeof(p->comm), "%.47s", base ? base + 1 : name);
 }
 
-static void add_processes(void *lib, struct answer *a, unsigned int device, void *handle, const char *call)
+static void add_processes(void *lib, struct answer *a, unsigned int device, void *handle,
+			  const char *call)
 {
 	static struct nvml_info infos[PROCESSES];
 	unsigned int n = PROCESSES;
@@ -104,10 +106,12 @@ static void add_processes(void *lib, struct answer *a, unsigned int device, void
 		bool twice = false;
 
 		for (unsigned int k = 0; k < a->n; k++)
-			twice |= a->process[k].device == device && a->process[k].pid == infos[i].pid;
+			twice |= a->process[k].device == device &&
+				 a->process[k].pid == infos[i].pid;
 		if (twice || !infos[i].pid)
 			continue;
-		*p = (struct process){ .device = device, .pid = infos[i].pid, .bytes = infos[i].bytes };
+		*p = (struct process){ .device = device, .pid = infos[i].pid,
+				       .bytes = infos[i].bytes };
 		name_process(lib, p);
 		a->n++;
 	}
@@ -117,7 +121,8 @@ static void add_processes(void *lib, struct answer *a, unsigned int device, void
 static void answer_query(struct answer *a)
 {
 	void *lib = dlopen(opt.nvml, RTLD_NOW | RTLD_LOCAL), *handle;
-	int (*init)(void), (*shutdown)(void), (*count)(unsigned int *), (*by_uuid)(const char *, void **);
+	int (*init)(void), (*shutdown)(void), (*count)(unsigned int *),
+		(*by_uuid)(const char *, void **);
 	unsigned int n = 0;
 	char text[64];
 
@@ -195,7 +200,8 @@ static void deadline_ready(struct source *src, uint32_t events)
 
 	if (read(src->fd, &n, sizeof(n)) != sizeof(n) || result.fd < 0)
 		return;
-	say(LOG_WARN, "%s does not answer: status does not tell which programs are not managed", opt.nvml);
+	say(LOG_WARN, "%s does not answer: status does not tell which programs are not managed",
+	    opt.nvml);
 	memset(&last, 0, sizeof(last));
 	fresh_until = now_ns() + ABSENT_NS;
 	answer_waiters();
@@ -310,7 +316,8 @@ static bool is_attached(const struct device *dev, uint32_t pid)
 	return false;
 }
 
-static void add_list(cJSON *in, const char *key, unsigned int device, const struct device *dev, const struct conn *to)
+static void add_list(cJSON *in, const char *key, unsigned int device, const struct device *dev,
+		     const struct conn *to)
 {
 	cJSON *list = cJSON_AddArrayToObject(in, key), *o;
 	struct proc_stat st;

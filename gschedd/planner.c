@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * --qos: the QoS planner, which is gschedctl qos beside this program, as a child. It is a client
- * like any other, so it can neither delay nor crash the arbiter; one that ends is started again.
+ * --qos: runs the QoS planner, gschedctl qos from this program's directory, as a child process. It
+ * is an ordinary client, so it can neither delay nor crash the arbiter. If it ends, it is
+ * restarted.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +19,7 @@
 #include "gschedd.h"
 
 #define RESTART_S	2
-#define PATIENCE_MS	3000	/* then it is killed */
+#define PATIENCE_MS	3000	/* from SIGTERM to SIGKILL */
 
 static struct source child = { .fd = -1 }, restart = { .fd = -1 };
 static pid_t child_pid;

@@ -61,8 +61,8 @@ int proc_stat(pid_t pid, struct proc_stat *st)
 		st->comm[i] = c < 0x20 || c > 0x7e ? '?' : c;
 	}
 	if (sscanf(close + 1,
-		   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-		   &ppid, &start) != 2)
+		   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+		   "%*d %*d %*d %llu", &ppid, &start) != 2)
 		return -EIO;
 	st->ppid = ppid;
 	st->start = start;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QoS planner: divides the device. User-facing groups first, each with just enough (C-Laius 6.1,
- * 8); then batch groups share the rest under a bound of the memory bandwidth (6.2).
+ * QoS planner: divides the device. User-facing groups come first and get just enough (C-Laius 6.1,
+ * 8); then batch groups share the remainder within the memory bandwidth (6.2).
  */
 #include <math.h>
 #include <string.h>
 #include "qos.h"
 
-#define QUANTA		64	/* pieces of what batch groups share; the paper has 10 (6.2, 9.1) */
+/* quanta of SMs that batch groups share; the paper has 10 (6.2, 9.1) */
+#define QUANTA		64
 #define LEVELS		20	/* of memory bandwidth */
 
-/* Time that the last SM saves: the tangent of section 8 */
+/* The time that the last SM saves: the slope in section 8 */
 static double slope_of(const struct qos_share *s)
 {
 	if (!s->model || s->need < 2 || !qos_model_known(s->model))
@@ -19,8 +20,8 @@ static double slope_of(const struct qos_share *s)
 }
 
 /*
- * Section 8: if not all targets can be met, the request that is furthest behind comes first
- * (equation 7), then the one that loses most by having less.
+ * Section 8: if not all targets can be met, the group whose request is furthest behind comes first
+ * (equation 7), then the one that would lose most by getting less.
  */
 static bool comes_before(const struct qos_share *a, const struct qos_share *b)
 {
@@ -58,7 +59,7 @@ static double bandwidth_of(const struct qos_share *s, uint32_t sms, uint32_t who
 	return s->bandwidth > 0 ? s->bandwidth * qos_model_rate(s->model, sms, whole) : 0;
 }
 
-/* What user-facing groups use of the bandwidth, and batch groups with the least that they have */
+/* Bandwidth that user-facing groups use, and batch groups with their least quotas */
 static double bandwidth_taken(const struct qos_share *share, size_t n, uint32_t whole)
 {
 	double sum = 0;
@@ -77,12 +78,12 @@ static uint32_t with_quanta(const struct qos_share *s, uint32_t k, uint32_t quan
 
 /*
  * The knapsack of 6.2, equations 4 and 5, over quanta of SMs and levels of bandwidth. The paper
- * maximises the sum of IPC, which gives all to one of several equals and may give nothing to some.
- * Here it is the sum of gpu.weight times the logarithm of the throughput: equals have equal shares,
- * SMs go to those who gain by them, and nobody is left with nothing.
+ * maximises the sum of IPC, which gives all to one of several equal groups and may starve some.
+ * Here it is the sum of gpu.weight times the logarithm of the throughput: equal groups get equal
+ * shares, SMs go to groups that gain by them, and no group starves.
  */
-static void fill_knapsack(struct qos_share **batch, size_t n, uint32_t left, uint32_t whole,
-			  double bandwidth)
+static void solve_knapsack(struct qos_share **batch, size_t n, uint32_t left, uint32_t whole,
+			   double bandwidth)
 {
 	uint32_t quantum = (left + QUANTA - 1) / QUANTA, quanta = left / quantum;
 	int levels = bandwidth > 0 ? (int)(bandwidth * LEVELS + 1e-9) : 0;
@@ -93,7 +94,8 @@ static void fill_knapsack(struct qos_share **batch, size_t n, uint32_t left, uin
 
 	levels = levels < LEVELS ? levels : LEVELS;
 	for (size_t i = 0; i < n; i++) {
-		double gain[QUANTA + 1], first = qos_model_rate(batch[i]->model, batch[i]->sms, whole);
+		double gain[QUANTA + 1],
+			first = qos_model_rate(batch[i]->model, batch[i]->sms, whole);
 		int cost[QUANTA + 1];
 
 		for (k = 0; k <= quanta; k++) {
@@ -136,8 +138,8 @@ static void fill_knapsack(struct qos_share **batch, size_t n, uint32_t left, uin
 	}
 }
 
-/* What rounding to quanta leaves, to the first that may have it */
-static void fill_rest(struct qos_share **batch, size_t n, uint32_t left)
+/* Gives the SMs that rounding to quanta leaves to the first groups that may have more */
+static void distribute_rest(struct qos_share **batch, size_t n, uint32_t left)
 {
 	for (size_t i = 0; i < n; i++)
 		left -= batch[i]->sms - batch[i]->least;
@@ -167,6 +169,6 @@ void qos_divide(struct qos_share *share, size_t n, uint32_t sms)
 	left = serve_facing(share, n, left);
 	if (!left || !n_batch)
 		return;
-	fill_knapsack(batch, n_batch, left, sms, 1 - bandwidth_taken(share, n, sms));
-	fill_rest(batch, n_batch, left);
+	solve_knapsack(batch, n_batch, left, sms, 1 - bandwidth_taken(share, n, sms));
+	distribute_rest(batch, n_batch, left);
 }

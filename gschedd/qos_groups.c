@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QoS planner: groups, clients and their tasks, and which group is what. A plan names no group
- * below another one and not the root, so of nested groups with a target the deepest counts, and
- * clients above groups that are named share what the plan leaves.
+ * QoS planner: groups, clients and their tasks, and the role of each group. A plan may name neither
+ * the root group nor nested groups. So of nested groups with a target only the deepest counts, and
+ * clients in ancestors of named groups share the remainder.
  */
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 		snprintf(g->path, sizeof(g->path), "%s", path);
 		q->regrouped = true;
 	}
-	/* a request and a task are different things */
+	/* the model is of requests with a target, of tasks without */
 	if (!g->target_us != !target_us)
 		g->model = (struct qos_model){ 0 };
 	g->model.quantile = target_us ? 0.97 : 0.5;
@@ -91,7 +91,7 @@ static uint32_t clients_in(const struct qos *q, const struct qos_group *top)
 	return n;
 }
 
-/* Some group below that takes part; @facing: and has a target */
+/* Is there a descendant with clients; @facing: with a target, too? */
 static bool has_below(const struct qos *q, const struct qos_group *top, bool facing)
 {
 	for (size_t i = 0; i < q->n_groups; i++) {
@@ -151,12 +151,13 @@ static void count_clients(struct qos *q)
 	assign_roles(q);
 }
 
-/* A group's capsm.max holds for those below it. */
+/* A group's capsm.max is a bound for its descendants. */
 static void inherit_most(struct qos *q)
 {
 	for (size_t i = 0; i < q->n_groups; i++)
 		for (size_t k = 0; k < q->n_groups; k++)
-			if (is_below(&q->group[i], &q->group[k]) && q->group[k].most < q->group[i].most)
+			if (is_below(&q->group[i], &q->group[k]) &&
+			    q->group[k].most < q->group[i].most)
 				q->group[i].most = q->group[k].most;
 }
 
@@ -231,7 +232,7 @@ static double bandwidth_of(uint32_t intensity)
 	case GSCHED_INTENSITY_H_C:
 		return 0.1;
 	}
-	return 0;	/* nobody has said so: it is not bounded */
+	return 0;	/* not known: not bounded */
 }
 
 void qos_granted(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint64_t wait_ns,
@@ -258,7 +259,7 @@ void qos_done(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint6
 
 	if (!g || slot >= QOS_SLOTS || !(c->flow.active & 1ULL << slot))
 		return;
-	/* what ran under two quotas says nothing about either */
+	/* a task during which the quota changed is no sample for either quota */
 	if (g->role == QOS_BATCH && g->sms && c->flow.granted[slot] >= g->changed)
 		qos_model_add(&g->model, g->sms, (double)run_ns / 1000);
 	if (qos_flow_done(&c->flow, slot, now, 2000ULL * g->target_us, &ended) &&

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QoS planner: how long a request of a user-facing group, or a kernel of a batch group, takes with
- * how many SMs (C-Laius 5.1, 5.2). The paper trains models before a service runs, and finds that
- * nearest neighbours and decision trees are accurate where a linear regression is not (5.3). Here
- * the samples are what ran, and the model is a table with interpolation between neighbours.
+ * QoS planner: predicts the duration of a user-facing group's requests, or a batch group's kernels,
+ * by their quota of SMs (C-Laius 5.1, 5.2). The paper trains models before a service runs, and
+ * finds that nearest neighbours and decision trees are accurate where linear regression is not
+ * (5.3). Here samples are taken online, and the model is a table with interpolation between
+ * neighbours.
  *
- * Outside of what was measured, time times SMs is taken as constant. Towards fewer SMs that is the
- * worst case, so a quota is lowered only as far as is safe. Towards more SMs it is the best case:
- * the quota that is tried next may turn out too small, and is then measured, too.
+ * Outside of the measured range, the product of time and SMs is assumed to be constant. Towards
+ * fewer SMs that is the worst case, so a quota is only lowered as far as is safe. Towards more SMs
+ * it is the best case: the quota that is tried next may turn out too small, and is then measured,
+ * too.
  */
 #include <math.h>
 #include <string.h>
 #include "qos.h"
 
-#define FORGET		256	/* samples after which a point that got none is forgotten */
-#define TOLERANCE	1.125	/* noise: a larger quota may seem to be slower by this factor */
+#define FORGET		256	/* a point without a sample among so many is forgotten */
+#define TOLERANCE	1.125	/* noise: a larger quota may appear slower by this factor */
 
-/* The highest of them is not taken: it may be an accident. */
+/* A quantile of the samples; never the highest one, which may be an outlier. */
 static double quantile_of(const struct qos_point *p, double quantile)
 {
 	double sorted[QOS_SAMPLES] = { 0 };
@@ -35,7 +37,7 @@ static bool is_known(const struct qos_point *p)
 	return p->n >= QOS_KNOWN;
 }
 
-static void forget(struct qos_model *m, uint32_t i)
+static void remove_point(struct qos_model *m, uint32_t i)
 {
 	memmove(&m->point[i], &m->point[i + 1], (--m->n - i) * sizeof(m->point[0]));
 }
@@ -58,7 +60,7 @@ static struct qos_point *point_of(struct qos_model *m, uint32_t sms)
 		if (m->point[i].sms == sms)
 			return &m->point[i];
 	if (m->n == QOS_POINTS)
-		forget(m, oldest_point(m));
+		remove_point(m, oldest_point(m));
 	for (i = m->n++; i && m->point[i - 1].sms > sms; i--)
 		m->point[i] = m->point[i - 1];
 	m->point[i] = (struct qos_point){ .sms = sms };
@@ -66,11 +68,11 @@ static struct qos_point *point_of(struct qos_model *m, uint32_t sms)
 }
 
 /*
- * More SMs do not make a program slower: where an older point says so, the program or its
- * neighbours have changed since. That may also be so after a long time, so such a quota is tried
- * again.
+ * More SMs do not make a program slower. If an older point contradicts this, the program or its
+ * neighbours have changed since. Points that have not been updated for long are dropped as well, so
+ * that their quotas are tried again.
  */
-static void forget_outdated(struct qos_model *m, struct qos_point newest)
+static void remove_outdated(struct qos_model *m, struct qos_point newest)
 {
 	for (uint32_t i = m->n; i-- > 0;) {
 		const struct qos_point *p = &m->point[i];
@@ -78,7 +80,7 @@ static void forget_outdated(struct qos_model *m, struct qos_point newest)
 		bool faster = p->sms < newest.sms && p->typical * TOLERANCE < newest.typical;
 
 		if (slower || faster || p->stamp + FORGET < newest.stamp)
-			forget(m, i);
+			remove_point(m, i);
 	}
 }
 
@@ -95,7 +97,7 @@ void qos_model_add(struct qos_model *m, uint32_t sms, double us)
 	p->stamp = ++m->stamp;
 	p->typical = quantile_of(p, m->quantile);
 	if (is_known(p))
-		forget_outdated(m, *p);
+		remove_outdated(m, *p);
 }
 
 bool qos_model_known(const struct qos_model *m)
@@ -111,7 +113,7 @@ double qos_model_us(const struct qos_model *m, uint32_t sms)
 	double us = 0, above_us = NAN, below_us = NAN, part;
 	uint32_t above = 0, below = 0;
 
-	/* from the largest quota down; the times do not fall on the way */
+	/* from the largest quota down, with times made monotonic */
 	for (uint32_t i = m->n; i-- > 0;) {
 		const struct qos_point *p = &m->point[i];
 
@@ -133,7 +135,7 @@ double qos_model_us(const struct qos_model *m, uint32_t sms)
 		return above_us * above / sms;
 	if (!above)
 		return below_us * below / sms;
-	/* linear in 1/SMs, as work that divides evenly is */
+	/* linear in 1/SMs, as for work that divides evenly */
 	part = (1.0 / below - 1.0 / sms) / (1.0 / below - 1.0 / above);
 	return below_us + (above_us - below_us) * part;
 }

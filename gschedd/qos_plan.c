@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QoS planner: how much each user-facing group needs now, and the text of the plan. A quota is
- * raised at once and lowered slowly: after some requests, by half of what seems to be too much.
+ * QoS planner: the quota that each user-facing group needs now, and the text of the plan. A quota
+ * is raised at once and lowered slowly: after some requests, by half of the apparent excess.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -9,15 +9,16 @@
 #include <string.h>
 #include "qos.h"
 
-#define SETTLE		8		/* requests measured before a quota is lowered */
+#define SETTLE		8		/* requests to measure before a quota is lowered */
 #define LAG_MAX		2.0
 #define TAIL_STEP	0.1
-#define LAG_RISES	4		/* requests in which most of a lag is seen */
-#define LAG_FADES	16		/* and in which it is forgotten */
-#define RATE_NS		2000000ULL	/* between two computations at least */
-#define REDIVIDE_NS	1000000000ULL	/* batch quotas follow their models no faster */
-#define IDLE_NS		2000000000ULL	/* without a request, then its quota is lent */
-#define REACT_US	2000		/* until a lent quota is back: a computation, and evictions */
+#define LAG_RISES	4		/* requests in which the lag rises to most of its value */
+#define LAG_FADES	16		/* ... and in which it decays */
+#define RATE_NS		2000000ULL	/* least interval of computations */
+#define REDIVIDE_NS	1000000000ULL	/* least interval of changes of batch quotas */
+#define IDLE_NS		2000000000ULL	/* time without requests after which a quota is lent */
+/* time until a lent quota is returned: a computation, and evictions */
+#define REACT_US	2000
 
 static void raise_lag(struct qos_group *g, double ratio)
 {
@@ -26,16 +27,17 @@ static void raise_lag(struct qos_group *g, double ratio)
 }
 
 /*
- * Targets are about the 99th percentile (9.1). No model knows it, above all where requests arrive
- * at random and queue, so it is found by what was missed: one of a hundred keeps the factor.
+ * Targets are for the 99th percentile (9.1), which no model predicts, above all if requests arrive
+ * at random and queue. So the factor is found by feedback: it is stable if 1% of the requests miss
+ * their target.
  */
-static void follow_tail(struct qos_group *g, double us)
+static void adapt_tail(struct qos_group *g, double us)
 {
 	g->tail += us > g->target_us ? TAIL_STEP * 0.99 : -TAIL_STEP * 0.01;
 	g->tail = fmin(fmax(g->tail, 1), LAG_MAX);
 }
 
-/* Section 7: predicted and actual duration. What the model cannot know is mostly contention. */
+/* Section 7: compares predicted and actual duration; they differ mostly by contention. */
 void qos_measured(struct qos_group *g, const struct qos_request *r)
 {
 	double us = (double)r->ns / 1000, predicted = qos_model_us(&g->model, g->sms ? g->sms : 1);
@@ -44,10 +46,10 @@ void qos_measured(struct qos_group *g, const struct qos_request *r)
 	g->requests++;
 	if (!g->sms || r->begin < g->since)
 		return;
-	follow_tail(g, us);
+	adapt_tail(g, us);
 	/*
-	 * What ran under two quotas says nothing about either, except that it would not have been
-	 * faster with the smaller one, its base.
+	 * A request during which the quota changed is no sample for either quota, but a lower bound
+	 * for the smaller one, its base.
 	 */
 	if (r->begin < g->changed) {
 		if (us > qos_model_us(&g->model, g->base)) {
@@ -61,16 +63,15 @@ void qos_measured(struct qos_group *g, const struct qos_request *r)
 	qos_model_add(&g->model, g->sms, us);
 }
 
-/* Of the work of a request, what is left when the task under way is late: mostly done by then */
-static double rest_of(const struct qos_flow *f)
+/* The fraction of a request's work that remains when its current task, mostly done, is late */
+static double remaining_work(const struct qos_flow *f)
 {
 	return f->done < f->tasks ? (f->tasks - f->done - 0.75) / f->tasks : 0.25 / f->tasks;
 }
 
 /*
- * Section 7, equations 6 and 7: the time from its begin at which a request is behind, since it is
- * slower than predicted and the rest, at the predicted pace, would end after the target. NAN: not
- * known
+ * Section 7, equations 6 and 7: the time since its begin from which on a request is behind: slower
+ * than predicted, and late even if the rest takes the predicted time. NAN: not known
  */
 static double due_us(const struct qos_group *g, const struct qos_flow *f)
 {
@@ -78,7 +79,7 @@ static double due_us(const struct qos_group *g, const struct qos_flow *f)
 
 	if (!f->open || !f->tasks || !g->sms)
 		return NAN;
-	rest = rest_of(f);
+	rest = remaining_work(f);
 	return fmax(whole * fmin(1, 1 - rest + 0.25 / f->tasks), g->target_us - whole * rest);
 }
 
@@ -89,10 +90,10 @@ double qos_behind_us(const struct qos_group *g, const struct qos_flow *f, uint64
 	return now > f->begin && late > 0 ? late : 0;
 }
 
-/* The quota with which the rest of the request, at its pace so far, still meets the target */
+/* The quota with which the request still meets its target if it goes on at its pace so far */
 static uint32_t need_of_rest(const struct qos_group *g, const struct qos_flow *f, uint64_t now)
 {
-	double elapsed = (double)(now - f->begin) / 1000, rest = rest_of(f);
+	double elapsed = (double)(now - f->begin) / 1000, rest = remaining_work(f);
 	double pace = elapsed / (qos_model_us(&g->model, g->sms) * fmax(1 - rest, 0.25));
 	double left_us = g->target_us - elapsed;
 	uint32_t sms = qos_model_enough(&g->model, left_us / (rest * fmax(pace, 1)), g->most);
@@ -108,7 +109,7 @@ static bool is_idle(struct qos *q, const struct qos_group *g, uint64_t now)
 	return g->last_request && now > g->last_request + IDLE_NS;
 }
 
-/* Section 6.1: just enough, with the margin and the lag. 0: the device is not */
+/* Section 6.1: just enough SMs, with margin and lag. 0: all of them are not enough */
 static uint32_t just_enough(const struct qos *q, const struct qos_group *g, double *budget_us)
 {
 	*budget_us = g->target_us * (1 - q->opt.margin);
@@ -131,8 +132,8 @@ static void set_base(struct qos_group *g, uint32_t need, uint64_t now)
 	g->requests = 0;
 }
 
-/* An idle group's quota is lent to others if it is back in time for the next request. */
-static void lend(struct qos *q, struct qos_group *g, double budget_us, uint64_t now)
+/* An idle group's quota is lent to others if it can be returned in time for the next request. */
+static void update_loan(struct qos *q, struct qos_group *g, double budget_us, uint64_t now)
 {
 	bool was = g->lent;
 
@@ -142,15 +143,15 @@ static void lend(struct qos *q, struct qos_group *g, double budget_us, uint64_t 
 		g->since = now;
 }
 
-/* What is more than its base a request has only until it ends, or is not behind any more. */
-static void want(struct qos *q, struct qos_group *g, struct qos_share *share, uint64_t now)
+/* Sets what the group needs: its base, or more while a request is behind. */
+static void set_need(struct qos *q, struct qos_group *g, struct qos_share *share, uint64_t now)
 {
 	double budget_us, late;
 	uint32_t need = just_enough(q, g, &budget_us), rest;
 
 	g->state = !qos_model_known(&g->model) ? QOS_LEARNING : need ? QOS_MET : QOS_MISSED;
 	set_base(g, lower_slowly(g, need ? need : g->most), now);
-	lend(q, g, budget_us, now);
+	update_loan(q, g, budget_us, now);
 	share->need = g->lent ? g->least : g->base;
 	for (size_t i = 0; i < q->n_clients && !g->lent; i++) {
 		const struct qos_flow *f = &q->client[i].flow;
@@ -169,7 +170,7 @@ static bool takes_part(const struct qos_group *g)
 	return g->role == QOS_BATCH || g->role == QOS_FACING;
 }
 
-/* Requests end by time, too: no task follows for longer than a pause. */
+/* Ends requests after which no task has followed for longer than a pause. */
 static void end_requests(struct qos *q, uint64_t now)
 {
 	for (size_t i = 0; i < q->n_clients; i++) {
@@ -181,7 +182,7 @@ static void end_requests(struct qos *q, uint64_t now)
 	}
 }
 
-/* Are there programs whose group no plan names? They need something to share. */
+/* Are there programs whose groups the plan does not name, which share the remainder? */
 static bool has_rest(const struct qos *q)
 {
 	for (size_t i = 0; i < q->n_groups; i++)
@@ -193,8 +194,8 @@ static bool has_rest(const struct qos *q)
 	return false;
 }
 
-/* Why there is nothing to plan; NULL there is */
-static const char *no_plan(const struct qos *q)
+/* Why no plan can be made; NULL: it can */
+static const char *why_no_plan(const struct qos *q)
 {
 	size_t n = has_rest(q), facing = 0;
 
@@ -215,7 +216,7 @@ static const char *no_plan(const struct qos *q)
 	return NULL;
 }
 
-/* What there has to be for each at least, if all of that fits */
+/* Resets all lower bounds to 1 if their sum exceeds the device */
 static void set_least(struct qos_share *share, size_t n, uint32_t sms)
 {
 	uint32_t sum = 0;
@@ -226,7 +227,7 @@ static void set_least(struct qos_share *share, size_t n, uint32_t sms)
 		share[i].least = 1;
 }
 
-/* The shares of @of[], and of clients whose group is not named, if there are any, behind them */
+/* Fills in a share for each group in @of[], then one for the remainder if any program is in it */
 static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_group **of,
 			  uint64_t now)
 {
@@ -243,7 +244,7 @@ static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_gro
 			.most = g->most, .weight = g->weight, .bandwidth = g->bandwidth,
 		};
 		if (share[n].facing)
-			want(q, g, &share[n], now);
+			set_need(q, g, &share[n], now);
 		of[n++] = g;
 	}
 	if (has_rest(q))
@@ -265,8 +266,8 @@ static bool needs_change(const struct qos *q, const struct qos_share *share, siz
 	return false;
 }
 
-/* Models of batch groups differ a little each time: that is not worth evictions. */
-static bool differs(const struct qos_share *share, size_t n, struct qos_group *const *of)
+/* Ignores small changes, as of the batch groups' models, which are not worth evictions. */
+static bool differs_much(const struct qos_share *share, size_t n, struct qos_group *const *of)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t old = of[i] ? of[i]->sms : share[i].sms;
@@ -278,9 +279,9 @@ static bool differs(const struct qos_share *share, size_t n, struct qos_group *c
 	return false;
 }
 
-/* New quotas in @share; false: those in force stay */
-static bool divide(struct qos *q, struct qos_share *share, size_t n, struct qos_group *const *of,
-		   uint64_t now)
+/* Computes new quotas in @share; false: those in force are kept */
+static bool divide_device(struct qos *q, struct qos_share *share, size_t n,
+			  struct qos_group *const *of, uint64_t now)
 {
 	bool needed = needs_change(q, share, n, of);
 
@@ -288,7 +289,7 @@ static bool divide(struct qos *q, struct qos_share *share, size_t n, struct qos_
 		return false;
 	q->divided = now;
 	qos_divide(share, n, q->sms);
-	return needed || differs(share, n, of);
+	return needed || differs_much(share, n, of);
 }
 
 static void take_shares(struct qos *q, const struct qos_share *share, size_t n,
@@ -312,7 +313,7 @@ static void take_shares(struct qos *q, const struct qos_share *share, size_t n,
 }
 
 __attribute__((format(printf, 3, 4)))
-static bool append(char *text, size_t *used, const char *format, ...)
+static bool append_text(char *text, size_t *used, const char *format, ...)
 {
 	va_list ap;
 	int n;
@@ -328,18 +329,18 @@ static bool append(char *text, size_t *used, const char *format, ...)
 	return true;
 }
 
-/* User-facing groups first: of others those that the text has no room for share what is left. */
+/* User-facing groups come first; batch groups that do not fit into the text share the remainder. */
 static void print_plan(const struct qos *q, char *text)
 {
 	size_t used = 0;
 
-	append(text, &used, "%u", q->opt.ttl_ms);
+	append_text(text, &used, "%u", q->opt.ttl_ms);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < q->n_groups; i++) {
 			const struct qos_group *g = &q->group[i];
 
 			if (g->role == (pass ? QOS_BATCH : QOS_FACING) && g->sms)
-				append(text, &used, " %s=%u", g->path, g->sms);
+				append_text(text, &used, " %s=%u", g->path, g->sms);
 		}
 }
 
@@ -360,7 +361,7 @@ uint64_t qos_next(struct qos *q)
 
 	if (q->urgent)
 		return soon;
-	/* when requests under way will be behind, unless something ends before */
+	/* wake up when a request in progress would be behind */
 	for (size_t i = 0; i < q->n_clients && q->active; i++) {
 		const struct qos_flow *f = &q->client[i].flow;
 		const struct qos_group *g = qos_owner(q, &q->client[i]);
@@ -383,11 +384,11 @@ const char *qos_plan(struct qos *q, uint64_t now)
 	q->planned = now;
 	q->urgent = false;
 	end_requests(q, now);
-	q->why = no_plan(q);
+	q->why = why_no_plan(q);
 	if (q->why)
 		return end_plan(q);
 	n = make_shares(q, share, of, now);
-	if (divide(q, share, n, of, now))
+	if (divide_device(q, share, n, of, now))
 		take_shares(q, share, n, of, now);
 	print_plan(q, text);
 	if (q->active && !strcmp(text, q->text) && now < q->written + q->opt.ttl_ms * 500000ULL)

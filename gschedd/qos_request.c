@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QoS planner: the requests of a client, which are what a latency target is about (a query of
- * C-Laius, several tasks; its progress, section 7). No program says where a request begins, so it
- * follows from idle times. If these fall into two kinds, a factor of four or more apart, the short
- * ones are pauses inside a request, in which the program computes between two kernels, and the
- * long ones are between requests. Else each idle time is between two requests.
+ * QoS planner: detects the requests of a client, to which latency targets apply (a query of
+ * C-Laius, several tasks; its progress, section 7). Programs do not mark where a request begins, so
+ * it is inferred from idle times. If these fall into two classes, a factor of four or more apart,
+ * the short ones are pauses within a request, in which the program computes between two kernels,
+ * and the long ones separate requests. Otherwise each idle time separates two requests.
  *
- * A program that always has work in flight is never idle. Its requests are cut at twice the target,
- * and count as long as the longest of their kernels, queueing included.
+ * A program that always has work in flight is never idle. Its requests are split at twice the
+ * target, and their latency is that of the longest of their kernels, queueing included.
  */
 #include <string.h>
 #include "qos.h"
 
-#define GAPS_MAX	256	/* then all counts are halved: idle times of long ago fade */
+#define GAPS_MAX	256	/* at this many, all counts are halved, so that old ones fade */
 #define GAPS_MIN	16
-#define VALLEY		2	/* empty octaves between two kinds of idle times */
+#define VALLEY		2	/* empty octaves between the two classes of idle times */
 
 static unsigned int octave_of(uint64_t ns)
 {
@@ -23,7 +23,7 @@ static unsigned int octave_of(uint64_t ns)
 	return octave < QOS_OCTAVES ? octave : QOS_OCTAVES - 1;
 }
 
-/* Both kinds have an eighth of all idle times at least, and a 64th may be between them. */
+/* Each class has at least an eighth of all idle times, and at most a 64th lies between them. */
 static uint64_t pause_of(const struct qos_flow *f)
 {
 	uint32_t below = 0, between;

@@ -141,7 +141,8 @@ static bool is_blocked(const struct sim_gpu *gpu, const struct sim_launch *launc
 bool sim_gpu_blocks_end(struct sim_gpu *gpu, struct sim_launch *launch, uint32_t sm, uint32_t n,
 			uint64_t now)
 {
-	uint32_t others = launch->workers[sm] - n, most = workers_max(launch, launch->rank[sm]), stay;
+	uint32_t others = launch->workers[sm] - n;
+	uint32_t most = workers_max(launch, launch->rank[sm]), stay;
 
 	launch->events--;
 	launch->running -= n;
@@ -180,7 +181,8 @@ static void place_blocks(struct sim_gpu *gpu, struct sim_launch *launch, uint64_
 			while (!launch->workers[sm] && launch->ranked[unused])
 				unused++;
 			rank = launch->workers[sm] ? launch->rank[sm] : unused;
-			if (gpu->room[sm] < each || launch->workers[sm] >= workers_max(launch, rank))
+			if (gpu->room[sm] < each ||
+			    launch->workers[sm] >= workers_max(launch, rank))
 				continue;
 			launch->rank[sm] = rank;
 			launch->ranked[rank] = true;

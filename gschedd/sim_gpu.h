@@ -4,8 +4,8 @@
  * each takes an M-th of it. Two kinds of launches share the device:
  * - Preemptible ones give ranks to the SMs that they are on, and have workers only inside their
  *   window. A worker fetches block-tasks until none is left or it is outside the window, which it
- *   checks at the end of each block-task. Where an SM with room has a rank inside the window, or can
- *   have one, a worker starts (a wing).
+ *   checks at the end of each block-task. Where an SM with room has a rank inside the window, or
+ *   can have one, a worker starts (a wing).
  * - Opaque ones have a block per block-task, on any SM with room. Until all blocks of one have
  *   started, no later launch gets any room: leftover dispatch, as in hardware.
  * Without MPS one program at a time has the device. With time slices the device switches in the
@@ -37,7 +37,7 @@ struct sim_launch {
 	bool *ranked;			/* an SM has this rank */
 	/* used by the owner */
 	uint32_t slot, seq;		/* slot GSCHED_SLOTS: not submitted yet */
-	uint32_t told, seen;		/* changes of its window: sent; arrived */
+	uint32_t sent, seen;		/* changes of its window: sent; arrived */
 	uint32_t events;		/* pending events that refer to it */
 	bool granted, over;
 	struct sim_launch *next;	/* of the same program */

@@ -136,7 +136,8 @@ static bool read_kernel(struct sim_reader *r, const struct sim_scenario *s, cons
 	if (!k->block_ns)
 		return sim_refuse(
 			r, path,
-			"its blocks take less than a nanosecond; write fewer blocks or a longer time");
+			"its blocks take less than a nanosecond; write fewer blocks or "
+			"a longer time");
 	return true;
 }
 
@@ -211,7 +212,8 @@ static bool read_group(struct sim_reader *r, struct sim_scenario *s, const cJSON
 		if (!*name || *name == '/' || name[strlen(name) - 1] == '/' || strstr(name, "//"))
 			return sim_refuse(
 				r, path,
-				"this is no name of a group; write a, a/b for b below a, or / for the root group");
+				"this is no name of a group; write a, a/b for b below a, or / for "
+				"the root group");
 		if (slash)
 			g->parent = find_group(s, name, slash - name);
 		if (slash && g->parent < 0)
@@ -340,8 +342,8 @@ static bool read_client(struct sim_reader *r, struct sim_scenario *s, const cJSO
 	if (!*c.base)
 		return sim_refuse(r, at, "the name is empty; write one");
 	if (is_client(s, c.base))
-		return sim_refuse(r, at, "another client is named \"%.60s\", too; choose another name, "
-				  "or write copies", c.base);
+		return sim_refuse(r, at, "another client is named \"%.60s\", too; choose "
+				  "another name, or write copies", c.base);
 	c.start = ns_of(start);
 	if (strcmp(group, "/")) {
 		c.group = find_group(s, group, strlen(group));
@@ -355,12 +357,13 @@ static bool read_client(struct sim_reader *r, struct sim_scenario *s, const cJSO
 	if (c.count == UINT64_MAX && !s->duration)
 		return sim_refuse(
 			r, at,
-			"the key is missing; write how many launches, or duration_us of the scenario");
+			"the key is missing; write how many launches, or duration_us "
+			"of the scenario");
 	if (c.pace != SIM_CLOSED && s->duration && s->duration / c.interval > SIM_LAUNCHES_MAX)
 		return sim_refuse(
 			r, path,
-			"these are more than %d launches; write a longer time between them or a shorter duration_us",
-			SIM_LAUNCHES_MAX);
+			"these are more than %d launches; write a longer time between them or a "
+			"shorter duration_us", SIM_LAUNCHES_MAX);
 	for (uint64_t i = 0; i < (copies ? copies : 1); i++) {
 		sim_path(at, path, "kernels");
 		c.copy = copies ? (uint32_t)i + 1 : 0;
@@ -468,8 +471,8 @@ static bool read_run(struct sim_reader *r, struct sim_scenario *s, const cJSON *
 		sim_path(at, path, "policy");
 		return sim_refuse(
 			r, at,
-			"\"%.60s\" is no policy; write hpf, srt, ffs, wfq, corun or qos, or mps or time-slicing for the GPU without gsched",
-			run->policy);
+			"\"%.60s\" is no policy; write hpf, srt, ffs, wfq, corun or qos, or mps or "
+			"time-slicing for the GPU without gsched", run->policy);
 	}
 	if (!run->name)
 		run->name = run->policy;

@@ -73,7 +73,7 @@ static uint64_t core_now(const struct sim *sim)
 	return EPOCH_NS + sim->now;
 }
 
-static void fail(struct sim *sim, const char *why)
+static void fail_run(struct sim *sim, const char *why)
 {
 	if (!sim->failed)
 		sim->failed = why;
@@ -87,7 +87,7 @@ static void send_window(struct sim *sim, struct sim_launch *launch, uint64_t win
 		.time = sim->now + delay,
 		.type = SIM_EV_WINDOW,
 		.what = launch,
-		.n = ++launch->told,
+		.n = ++launch->sent,
 		.value = window,
 	};
 
@@ -142,8 +142,9 @@ static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 static void op_policy_changed(struct gsc_device *core)
 {
 	if (core->faulty)
-		fail(sim_of(core),
-		     "the policy broke its contract with the core: please report it with the scenario");
+		fail_run(sim_of(core),
+			 "the policy broke its contract with the core: please report it "
+			 "with the scenario");
 }
 
 static struct gsc_task *op_new_task(struct gsc_client *core, u32 slot)
@@ -165,7 +166,7 @@ static void commit_core(struct sim *sim)
 	gsc_commit(&sim->core, core_now(sim));
 #ifdef __SANITIZE_ADDRESS__	/* test builds */
 	if (gsc_check(&sim->core))
-		fail(sim, "an invariant of the core does not hold");
+		fail_run(sim, "an invariant of the core does not hold");
 #endif
 }
 
@@ -240,7 +241,7 @@ static void submit_launch(struct sim *sim, struct program *p, struct sim_launch 
 	launch->slot = req.slot;
 	launch->seq = req.seq;
 	if (gsc_submit(&p->core, &req, core_now(sim)))
-		fail(sim, "the core refuses a launch");
+		fail_run(sim, "the core refuses a launch");
 	commit_core(sim);
 }
 
@@ -250,10 +251,10 @@ static void handle_arrival(struct sim *sim, struct program *p)
 	struct sim_launch *launch = calloc(1, sizeof(*launch));
 
 	if (!launch || sim->launches++ == SIM_LAUNCHES_MAX) {
-		fail(sim,
-		     launch ?
-			     "more than 1000000 launches: write a shorter duration_us, smaller counts or longer times" :
-			     "out of memory");
+		fail_run(sim,
+			 launch ?
+				 "more than 1000000 launches: write a shorter duration_us, smaller "
+				 "counts or longer times" : "out of memory");
 		free(launch);
 		return;
 	}
@@ -287,7 +288,7 @@ static void send_report(struct sim *sim, struct program *p, uint32_t activity)
 
 	p->reported = activity;
 	if (gsc_client_report(&p->core, &req, core_now(sim)))
-		fail(sim, "the core refuses a report");
+		fail_run(sim, "the core refuses a report");
 	commit_core(sim);
 }
 
@@ -324,10 +325,10 @@ static void launch_first(struct sim *sim, struct program *p)
 		return;
 	p->on_device = true;
 	if (sim_gpu_launch(&sim->gpu, p->first))
-		fail(sim, "out of memory");
+		fail_run(sim, "out of memory");
 }
 
-static void see_window(struct sim *sim, struct sim_launch *launch, const struct sim_event *ev)
+static void handle_window(struct sim *sim, struct sim_launch *launch, const struct sim_event *ev)
 {
 	struct program *p = &sim->programs[launch->owner];
 
@@ -364,7 +365,7 @@ static void complete_launch(struct sim *sim, struct program *p, struct sim_launc
 	struct sim_launch *waits;
 
 	if (gsc_complete(&p->core, &req, core_now(sim)))
-		fail(sim, "the core does not know a launch that ended");
+		fail_run(sim, "the core does not know a launch that ended");
 	p->slots &= ~(1ULL << launch->slot);
 	commit_core(sim);
 	waits = full ? first_unsubmitted(p) : NULL;
@@ -383,7 +384,7 @@ static void end_launch(struct sim *sim, struct sim_launch *launch)
 	struct program *p = &sim->programs[launch->owner];
 
 	if (sim_samples_add(&p->latencies, sim->now - launch->arrived))
-		fail(sim, "out of memory");
+		fail_run(sim, "out of memory");
 	sim->last_end = sim->now;
 	launch->over = true;
 	p->first = launch->next;
@@ -416,13 +417,13 @@ static int open_groups(struct sim *sim)
 						   &sim->groups[s->groups[i].parent];
 		g = strcmp(s->groups[i].name, "/") ? &sim->groups[i] : &sim->core.root;
 		if (g != &sim->core.root && gsc_group_init(g, parent)) {
-			fail(sim, too_deep);
+			fail_run(sim, too_deep);
 			return -1;
 		}
 		cJSON_ArrayForEach(file, s->groups[i].files)
 			if (gsc_group_store(g, gsc_file_find(file->string), file->valuestring,
 					    core_now(sim))) {
-				fail(sim, "the core refuses a file of a group");
+				fail_run(sim, "the core refuses a file of a group");
 				return -1;
 			}
 	}
@@ -447,8 +448,8 @@ static struct gsc_group *find_group(void *arg, const char *path, size_t len)
 static void set_plan(struct sim *sim, const char *text)
 {
 	if (gsc_device_plan(&sim->core, text, find_group, sim, core_now(sim)))
-		fail(sim, "the plan is refused: write a time up to 60000 ms and GROUP=CAPSM pairs, "
-			  "together not above the device");
+		fail_run(sim, "the plan is refused: write a time up to 60000 ms and "
+			 "GROUP=CAPSM pairs, together not above the device");
 	commit_core(sim);
 }
 
@@ -460,7 +461,7 @@ static void describe_group(struct sim *sim, const char *name, const struct gsc_g
 		  (double)g->min / GSCHED_CAPSM);
 }
 
-/* As gschedctl qos does from the status; here nothing of it changes. */
+/* As gschedctl qos does with the status; in a simulation groups do not change. */
 static int open_qos(struct sim *sim)
 {
 	static const struct qos_options opt = QOS_OPTIONS_DEFAULT;
@@ -470,7 +471,7 @@ static int open_qos(struct sim *sim)
 		return 0;
 	sim->qos = calloc(1, sizeof(*sim->qos));
 	if (!sim->qos) {
-		fail(sim, "out of memory");
+		fail_run(sim, "out of memory");
 		return -1;
 	}
 	qos_init(sim->qos, &opt, s->sms);
@@ -489,7 +490,7 @@ static int open_qos(struct sim *sim)
 	return 0;
 }
 
-/* After the events of a moment: a plan that is due, and when the next one is */
+/* After all events of a point in time: makes a plan if one is due, and schedules the next */
 static void run_qos(struct sim *sim)
 {
 	struct sim_event ev = { .type = SIM_EV_QOS };
@@ -511,7 +512,7 @@ static void run_qos(struct sim *sim)
 }
 
 /* The header of the program's band has changed: its slice, or its turn. */
-static void see_band(struct sim *sim, struct program *p)
+static void handle_band(struct sim *sim, struct program *p)
 {
 	uint32_t us = p->core.arb.slice_us ? p->core.arb.slice_us : SIM_DRIVER_SLICE_US;
 
@@ -543,7 +544,7 @@ static int open_core(struct sim *sim)
 	if (gsc_device_init(&sim->core, &ops, s->sms) ||
 	    gsc_device_set_policy(&sim->core, plans ? "hpf" : sim->policy->policy, core_now(sim)) ||
 	    gsc_device_set_mode(&sim->core, sim->policy->mode, core_now(sim))) {
-		fail(sim, "the core refuses the device");
+		fail_run(sim, "the core refuses the device");
 		return -1;
 	}
 	for (int i = 0; i < GSC_PARAM_COUNT; i++)
@@ -558,7 +559,7 @@ static int open_core(struct sim *sim)
 				&sim->groups[p->spec->group];
 		if (p->spec->own_group) {
 			if (gsc_group_init(&p->group, group)) {
-				fail(sim, too_deep);
+				fail_run(sim, too_deep);
 				return -1;
 			}
 			group = &p->group;
@@ -567,27 +568,30 @@ static int open_core(struct sim *sim)
 		if (gsc_client_attach(&p->core, group,
 				      s->mps ? GSCHED_ATTACH_MPS : GSCHED_ATTACH_SLICE,
 				      s->mps ? channel_group(sim, group) : 0, core_now(sim))) {
-			fail(sim, "the core refuses a client");
+			fail_run(sim, "the core refuses a client");
 			return -1;
 		}
 	}
 	commit_core(sim);
 	if (s->mps && sim->policy->mode < 0 && sim->core.mode != GSCHED_MODE_SPATIAL) {
-		fail(sim, "several MPS servers are not simulated: write one gpu.band, or \"mps\": false, or "
-			  "\"mode\": \"temporal\" in the run (one program at a time)");
+		fail_run(sim, "several MPS servers are not simulated: write one gpu.band, or "
+			 "\"mps\": false, or \"mode\": \"temporal\" in the run (one "
+			 "program at a time)");
 		return -1;
 	}
 	for (size_t i = 0; i < sim->n && sim->sliced; i++)
 		if (sim->programs[i].core.arb.share < GSCHED_SHARE_ALL) {
-			fail(sim, "capsm.max is a share of time without MPS, which is not simulated: leave it "
-				  "out, or write \"mode\": \"temporal\" in the run");
+			fail_run(sim, "capsm.max is a share of time without MPS, which is not "
+				 "simulated: leave it out, or write \"mode\": "
+				 "\"temporal\" in the run");
 			return -1;
 		}
 	if (sim->policy->plan)
 		set_plan(sim, sim->policy->plan);
 	if (!s->mps && sim->policy->mode == GSCHED_MODE_SPATIAL && sim->n > 1) {
-		fail(sim,
-		     "without MPS programs cannot run at the same time: write \"mode\": \"temporal\" in the run, or \"mps\": true");
+		fail_run(sim,
+			 "without MPS programs cannot run at the same time: write \"mode\": "
+			 "\"temporal\" in the run, or \"mps\": true");
 		return -1;
 	}
 	return 0;
@@ -600,7 +604,7 @@ static int open_sim(struct sim *sim, int only)
 	sim->groups = calloc(sim->spec->n_groups + 1, sizeof(*sim->groups));
 	if (!sim->programs || !sim->groups ||
 	    sim_gpu_init(&sim->gpu, &sim->queue, sim->spec->sms, (uint32_t)sim->n)) {
-		fail(sim, "out of memory");
+		fail_run(sim, "out of memory");
 		return -1;
 	}
 	/* the runs alone and the baseline "mps" use MPS in any case */
@@ -666,7 +670,7 @@ static void handle_event(struct sim *sim, const struct sim_event *ev)
 		handle_arrival(sim, &sim->programs[ev->who]);
 		break;
 	case SIM_EV_WINDOW:
-		see_window(sim, launch, ev);
+		handle_window(sim, launch, ev);
 		free_if_over(launch);
 		break;
 	case SIM_EV_BLOCKS:
@@ -691,7 +695,7 @@ static void handle_event(struct sim *sim, const struct sim_event *ev)
 		sim_gpu_slice(&sim->gpu, ev->value);
 		break;
 	case SIM_EV_BAND:
-		see_band(sim, &sim->programs[ev->who]);
+		handle_band(sim, &sim->programs[ev->who]);
 		break;
 	case SIM_EV_IDLE:
 		report_activity(sim, &sim->programs[ev->who]);
@@ -720,26 +724,30 @@ static uint64_t run_loop(struct sim *sim)
 		if (sim->spec->duration && (!first || first->time >= sim->spec->duration))
 			return sim->spec->duration;
 		if (!first || is_stuck(sim, first)) {
-			fail(sim, "launches wait for ever: with less than one block's part of an SM as "
-			     "capsm.max a kernel cannot run; write a larger one, or duration_us");
+			fail_run(sim, "launches wait for ever: with less than one block's "
+				 "part of an SM as capsm.max a kernel cannot run; write "
+				 "a larger one, or duration_us");
 			break;
 		}
 		sim->now = first->time;
 		if (sim->now > TIME_MAX_NS)
-			fail(sim,
-			     "it takes more than 10000 seconds: write fewer launches or a duration_us");
+			fail_run(sim,
+				 "it takes more than 10000 seconds: write fewer launches or "
+				 "a duration_us");
 		while (first && first->time == sim->now && !sim->failed) {
 			ev = sim_queue_take(&sim->queue);
 			handle_event(sim, &ev);
 			if (++events > SIM_EVENTS_MAX)
-				fail(sim,
-				     "it has more than 50000000 events: write fewer launches, a shorter duration_us or longer block-tasks");
+				fail_run(sim,
+					 "it has more than 50000000 events: write "
+					 "fewer launches, a shorter duration_us or "
+					 "longer block-tasks");
 			first = sim_queue_first(&sim->queue);
 		}
 		run_qos(sim);
 		sim_gpu_fill(&sim->gpu, sim->now);
 		if (sim->queue.failed)
-			fail(sim, "out of memory");
+			fail_run(sim, "out of memory");
 	}
 	return sim->now;
 }
@@ -817,7 +825,7 @@ static int simulate_run(const struct sim_scenario *s, const struct sim_policy *p
 	result->n_clients = s->n_clients;
 	result->clients = calloc(s->n_clients, sizeof(*result->clients));
 	if (!result->clients)
-		fail(sim, "out of memory");
+		fail_run(sim, "out of memory");
 	else if (!sim->failed)
 		take_results(sim, end, alone, result);
 	*why = sim->failed;

@@ -189,7 +189,8 @@ static int restore_process(struct group *group, const char *value)
 /* Command-line options override saved settings. */
 static int restore_setting(struct device *dev, const char *file, const char *value)
 {
-	if ((opt.policy_given && !strcmp(file, "policy")) || (opt.mode_given && !strcmp(file, "mode")))
+	if ((opt.policy_given && !strcmp(file, "policy")) ||
+	    (opt.mode_given && !strcmp(file, "mode")))
 		return 0;
 	say(LOG_INFO, "device %s: %s %s, as it was set", dev->decl.name, file, value);
 	return device_set(dev, file, value);
@@ -376,7 +377,8 @@ int state_open(void)
 	err = open_dir();
 	if (err) {
 		say(LOG_ERROR, "--state %s: %s", opt.state_dir,
-		    err == -EACCES ? "it must belong to gschedd's user, and nobody else may write to it" :
+		    err == -EACCES ?
+		    "it must belong to gschedd's user, and nobody else may write to it" :
 		    err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
 		return err;
 	}

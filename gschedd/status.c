@@ -46,7 +46,8 @@ static bool shows_group(const struct conn *to, const struct group *group, bool *
 	list_for_each_entry(core, &group->dev->core.clients, node) {
 		if (!shows_client(to, core))
 			continue;
-		for (const struct group *g = container_of(core, struct client, core)->group; g; g = g->parent)
+		for (const struct group *g = container_of(core, struct client, core)->group; g;
+		     g = g->parent)
 			if (g == group)
 				return true;
 	}
@@ -168,14 +169,16 @@ static void add_group(cJSON *list, struct group *group, const struct conn *to)
 	list_for_each_entry(b, &group->procs, node)
 		if (all || (!proc_stat(b->pid, &st) && status_shows(to, st.uid)))
 			cJSON_AddItemToArray(procs, cJSON_CreateNumber(b->pid));
-	cJSON_AddStringToObject(g, "cgroup", group->cgroup ? *group->cgroup ? group->cgroup : "/" : "");
+	cJSON_AddStringToObject(g, "cgroup",
+				group->cgroup ? *group->cgroup ? group->cgroup : "/" : "");
 	cJSON_AddNumberToObject(g, "owner", group->owner);
 }
 
 static const char *activity_name(uint32_t activity)
 {
 	static const char *const name[] = {
-		[GSCHED_ACTIVITY_IDLE] = "idle", [GSCHED_ACTIVITY_WAITING] = "waiting", [GSCHED_ACTIVITY_BUSY] = "busy",
+		[GSCHED_ACTIVITY_IDLE] = "idle", [GSCHED_ACTIVITY_WAITING] = "waiting",
+		[GSCHED_ACTIVITY_BUSY] = "busy",
 	};
 
 	return name[activity];
@@ -218,11 +221,13 @@ static void add_bands(cJSON *list, const struct device *dev, const struct conn *
 		list_for_each_entry(core, &band->members, member) {
 			if (core->flags & GSCHED_ATTACH_SERVER) {
 				if (core == owner)
-					cJSON_AddNumberToObject(o, "server", client_of(core)->conn->pid);
+					cJSON_AddNumberToObject(o, "server",
+								client_of(core)->conn->pid);
 				continue;
 			}
 			if (shows_client(to, core))
-				cJSON_AddItemToArray(pids, cJSON_CreateNumber(client_of(core)->conn->pid));
+				cJSON_AddItemToArray(
+					pids, cJSON_CreateNumber(client_of(core)->conn->pid));
 			if (client_activity(client_of(core)) > activity)
 				activity = client_activity(client_of(core));
 		}
@@ -250,8 +255,10 @@ static void add_client_band(cJSON *o, const struct client *c)
 	gsc_band_name(c->core.band, name, sizeof(name));
 	cJSON_AddStringToObject(o, "band", name);
 	cJSON_AddNumberToObject(o, "slice_us", arb->slice_us);
-	cJSON_AddNumberToObject(o, "applied_us", c->core.slice_us ? c->core.slice_us : load(&h->slice_us));
-	cJSON_AddNumberToObject(o, "slice_error", c->core.slice_error ? c->core.slice_error : load(&h->slice_error));
+	cJSON_AddNumberToObject(o, "applied_us", c->core.slice_us ? c->core.slice_us :
+				load(&h->slice_us));
+	cJSON_AddNumberToObject(o, "slice_error", c->core.slice_error ? c->core.slice_error :
+				load(&h->slice_error));
 	cJSON_AddBoolToObject(o, "block_end", load(&h->block_end));
 	cJSON_AddNumberToObject(o, "block_us", c->core.block_us);
 	cJSON_AddStringToObject(o, "activity", activity_name(client_activity(c)));
@@ -329,7 +336,8 @@ static void add_client(cJSON *list, const struct client *c)
 static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 {
 	static const char *const mode[] = {
-		[GSCHED_MODE_TEMPORAL] = "temporal", [GSCHED_MODE_SPATIAL] = "spatial", [GSCHED_MODE_SLICED] = "sliced",
+		[GSCHED_MODE_TEMPORAL] = "temporal", [GSCHED_MODE_SPATIAL] = "spatial",
+		[GSCHED_MODE_SLICED] = "sliced",
 	};
 	cJSON *o = cJSON_CreateObject(), *groups, *clients;
 	struct gsc_client *core;
@@ -390,7 +398,8 @@ static char *status_json(const struct conn *to)
 	struct device *dev;
 	char *text;
 
-	cJSON_AddStringToObject(root, "backend", opt.arbiter == ARBITER_MODULE ? "module" : "daemon");
+	cJSON_AddStringToObject(root, "backend", opt.arbiter == ARBITER_MODULE ?
+				"module" : "daemon");
 	list = cJSON_AddArrayToObject(root, "devices");
 	list_for_each_entry(dev, &devices, node)
 		add_device(list, dev, to);

@@ -35,7 +35,8 @@ void trace_flush(void)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			say(LOG_WARN, "trace: %m: no more lines are written; free space and restart to trace again");
+			say(LOG_WARN, "trace: %m: no more lines are written; free space and "
+			    "restart to trace again");
 			close(trace_fd);
 			trace_fd = -1;
 			break;
@@ -56,10 +57,12 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now)
 		trace_flush();
 	/* names and paths are [A-Za-z0-9_.-/], so nothing needs escaping */
 	n = snprintf(buffer + used, LINE,
-		     "{\"time_ns\":%llu,\"event\":\"%s\",\"device\":\"%s\",\"pid\":%d,\"group\":\"%s\",\"slot\":%u,"
-		     "\"seq\":%u,\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",
-		     (unsigned long long)now, what, c->dev->decl.name, (int)c->conn->pid, c->group->path, task->slot,
-		     task->seq, task->window, c->group->core->priority, (unsigned long long)task->ran);
+		     "{\"time_ns\":%llu,\"event\":\"%s\",\"device\":\"%s\",\"pid\":%d,"
+		     "\"group\":\"%s\",\"slot\":%u,\"seq\":%u,"
+		     "\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",
+		     (unsigned long long)now, what, c->dev->decl.name, (int)c->conn->pid,
+		     c->group->path, task->slot, task->seq, task->window, c->group->core->priority,
+		     (unsigned long long)task->ran);
 	if (n > 0 && n < LINE)
 		used += n;
 }

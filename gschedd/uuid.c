@@ -30,5 +30,6 @@ int parse_uuid(const char *text, size_t len, uint8_t *uuid)
 void uuid_text(const uint8_t *uuid, char *text)
 {
 	for (int i = 0; i < GSCHED_UUID_SIZE; i++)
-		text += sprintf(text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+		text += sprintf(text, "%s%02x",
+				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }

@@ -343,8 +343,8 @@ int worker_main(int sock)
 
 		if (err == -EACCES)
 			say(LOG_WARN,
-			    "%s: not used: it must belong to this user and be closed to others (chmod 700)",
-			    opt.cache_dir);
+			    "%s: not used: it must belong to this user and be closed to "
+			    "others (chmod 700)", opt.cache_dir);
 		else if (err)
 			say(LOG_WARN, "%s: not used: %s", opt.cache_dir, strerror(-err));
 	}

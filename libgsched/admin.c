@@ -78,7 +78,8 @@ static int first_device(const char *configfs, char *name, size_t size)
 	while ((e = readdir(dir))) {
 		struct stat st;
 
-		if (e->d_name[0] == '.' || strlen(e->d_name) >= size || (name[0] && strcmp(e->d_name, name) >= 0))
+		if (e->d_name[0] == '.' || strlen(e->d_name) >= size ||
+		    (name[0] && strcmp(e->d_name, name) >= 0))
 			continue;
 		if (!fstatat(dirfd(dir), e->d_name, &st, 0) && S_ISDIR(st.st_mode))
 			strcpy(name, e->d_name);
@@ -90,8 +91,9 @@ static int first_device(const char *configfs, char *name, size_t size)
 	return -1;
 }
 
-int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what, const char *device,
-		       const char *group, const char *file, const char *value, char *buf, size_t size)
+int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what,
+		       const char *device, const char *group, const char *file, const char *value,
+		       char *buf, size_t size)
 {
 	char first[NAME_MAX + 1], path[PATH_MAX];
 	int n;
@@ -106,8 +108,8 @@ int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admi
 	else if (what == GSCHED_ADMIN_DEVICE)
 		n = snprintf(path, sizeof(path), "%s/%s/%s", sysfs, device, file);
 	else
-		n = snprintf(path, sizeof(path), "%s/%s%s%s%s%s", configfs, device, *group ? "/" : "", group,
-			     file ? "/" : "", file ? file : "");
+		n = snprintf(path, sizeof(path), "%s/%s%s%s%s%s", configfs, device,
+			     *group ? "/" : "", group, file ? "/" : "", file ? file : "");
 	if (n >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return -1;

@@ -61,7 +61,8 @@ int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *in
 	memset((char *)info + sizeof(info->size), 0, sizeof(*info) - sizeof(info->size));
 	body.pid = (uint32_t)opts->pid;
 	body.flags = (opts->band ? GSP_BAND_BY_NAME : 0) | (opts->no_start ? GSP_BAND_NO_START : 0);
-	if (copy_in(body.device, sizeof(body.device), opts->device) || copy_in(body.path, sizeof(body.path), opts->group) ||
+	if (copy_in(body.device, sizeof(body.device), opts->device) ||
+	    copy_in(body.path, sizeof(body.path), opts->group) ||
 	    copy_in(body.band, sizeof(body.band), opts->band))
 		return -1;
 	env = secure_getenv("GSCHED_SOCKET");
@@ -81,8 +82,10 @@ int gsched_band(const struct gsched_band_opts *opts, struct gsched_band_info *in
 	 * the sizes are fixed by the protocol; strings from gschedd are not trusted to be
 	 * terminated
 	 */
-	_Static_assert(sizeof(info->band) == sizeof(body.band) && sizeof(info->pipe) == sizeof(body.pipe) &&
-		       sizeof(info->log) == sizeof(body.log) && sizeof(info->reason) == sizeof(body.reason), "sizes");
+	_Static_assert(sizeof(info->band) == sizeof(body.band) &&
+		       sizeof(info->pipe) == sizeof(body.pipe) &&
+		       sizeof(info->log) == sizeof(body.log) &&
+		       sizeof(info->reason) == sizeof(body.reason), "sizes");
 	memcpy(info->band, body.band, sizeof(info->band) - 1);
 	memcpy(info->pipe, body.pipe, sizeof(info->pipe) - 1);
 	memcpy(info->log, body.log, sizeof(info->log) - 1);

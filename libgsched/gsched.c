@@ -16,17 +16,20 @@ static const char *socket_path(const struct gsched_open_opts *opts)
 {
 	const char *env;
 
-	if (opts && opts->size >= offsetof(struct gsched_open_opts, socket) + sizeof(opts->socket) && opts->socket)
+	if (opts &&
+	    opts->size >= offsetof(struct gsched_open_opts, socket) + sizeof(opts->socket) &&
+	    opts->socket)
 		return opts->socket;
 	env = secure_getenv("GSCHED_SOCKET");
 	return env && *env ? env : GSP_SOCKET_DEFAULT;
 }
 
-static enum gsched_backend wanted(const struct gsched_open_opts *opts)
+static enum gsched_backend wanted_backend(const struct gsched_open_opts *opts)
 {
 	const char *env;
 
-	if (opts && opts->size >= offsetof(struct gsched_open_opts, backend) + sizeof(opts->backend) &&
+	if (opts &&
+	    opts->size >= offsetof(struct gsched_open_opts, backend) + sizeof(opts->backend) &&
 	    opts->backend != GSCHED_BACKEND_ANY)
 		return opts->backend;
 	env = secure_getenv("GSCHED_BACKEND");
@@ -39,7 +42,7 @@ static enum gsched_backend wanted(const struct gsched_open_opts *opts)
 
 struct gsched *gsched_open(const struct gsched_open_opts *opts)
 {
-	enum gsched_backend backend = wanted(opts);
+	enum gsched_backend backend = wanted_backend(opts);
 	struct gsched *g;
 	int err;
 
@@ -68,7 +71,9 @@ struct gsched *gsched_open(const struct gsched_open_opts *opts)
 		 * A device node that must not be opened is an answer too: do not bypass the arbiter
 		 * that is in charge.
 		 */
-		if (gsched_module_open(g) && ((errno != ENOENT && errno != ENXIO && errno != ENODEV) || gsched_socket_open(g)))
+		if (gsched_module_open(g) &&
+		    ((errno != ENOENT && errno != ENXIO && errno != ENODEV) ||
+		     gsched_socket_open(g)))
 			goto free_socket;
 		break;
 	default:
@@ -151,7 +156,8 @@ int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_
 	return 0;
 }
 
-static void to_attach(struct gsched_attach *req, const unsigned char uuid[16], const struct gsched_attach_opts *opts, bool bands)
+static void to_attach(struct gsched_attach *req, const unsigned char uuid[16],
+		      const struct gsched_attach_opts *opts, bool bands)
 {
 	*req = (struct gsched_attach){
 		.size = bands ? sizeof(*req) : offsetof(struct gsched_attach, channel_group),
@@ -160,12 +166,14 @@ static void to_attach(struct gsched_attach *req, const unsigned char uuid[16], c
 	memcpy(req->uuid, uuid, sizeof(req->uuid));
 	if (!bands)
 		return;
-	req->flags |= (opts->slice ? GSCHED_ATTACH_SLICE : 0) | (opts->server ? GSCHED_ATTACH_SERVER : 0);
+	req->flags |= (opts->slice ? GSCHED_ATTACH_SLICE : 0) |
+		      (opts->server ? GSCHED_ATTACH_SERVER : 0);
 	req->channel_group = opts->channel_group;
 }
 
 /* An arbiter without GSCHED_FEATURE_BANDS takes the first version of the structure. */
-static int attach_any(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts, struct gsched_attach *req)
+static int attach_any(struct gsched *g, const unsigned char uuid[16],
+		      const struct gsched_attach_opts *opts, struct gsched_attach *req)
 {
 	if (g->features & GSCHED_FEATURE_BANDS) {
 		to_attach(req, uuid, opts, true);
@@ -183,8 +191,8 @@ static int attach_any(struct gsched *g, const unsigned char uuid[16], const stru
 	return g->ops->attach(g, req);
 }
 
-int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts,
-		       struct gsched_device_info *info)
+int gsched_attach_with(struct gsched *g, const unsigned char uuid[16],
+		       const struct gsched_attach_opts *opts, struct gsched_device_info *info)
 {
 	struct gsched_info what = { .size = sizeof(what) };
 	struct gsched_attach_opts known = { 0 };
@@ -214,7 +222,8 @@ int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const str
 	return 0;
 }
 
-int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info)
+int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps,
+		  struct gsched_device_info *info)
 {
 	const struct gsched_attach_opts opts = { .size = sizeof(opts), .mps = mps };
 
@@ -277,11 +286,12 @@ void *gsched_cl_page(const struct gsched *g, size_t *size)
 	return g->cl;
 }
 
-static void to_submit(const struct gsched *g, struct gsched_submit *req, const struct gsched_task *task, uint64_t stream,
-		      unsigned int flags)
+static void to_submit(const struct gsched *g, struct gsched_submit *req,
+		      const struct gsched_task *task, uint64_t stream, unsigned int flags)
 {
 	*req = (struct gsched_submit){
-		.size = offsetof(struct gsched_submit, stream), .flags = flags, .slot = task->slot, .seq = task->seq,
+		.size = offsetof(struct gsched_submit, stream), .flags = flags, .slot = task->slot,
+		.seq = task->seq,
 		.tier = task->tier, .blocks_per_sm = task->blocks_per_sm, .blocks = task->blocks,
 		.predicted_ns = task->predicted_ns, .block_ns = task->block_ns,
 	};
@@ -324,11 +334,12 @@ int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task,
 	return g->ops->submit(g, &req, true);
 }
 
-int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns, bool cancel)
+int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns,
+		    bool cancel)
 {
 	struct gsched_complete req = {
-		.size = sizeof(req), .flags = cancel ? GSCHED_COMPLETE_CANCEL : 0, .slot = slot, .seq = seq,
-		.ran_ns = ran_ns,
+		.size = sizeof(req), .flags = cancel ? GSCHED_COMPLETE_CANCEL : 0,
+		.slot = slot, .seq = seq, .ran_ns = ran_ns,
 	};
 
 	return g->ops->complete(g, &req);
@@ -377,8 +388,9 @@ static bool name_ok(const char *name)
 	return *name && name[0] != '.' && !strchr(name, '/');
 }
 
-static int admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
-		 const char *value, char *buf, size_t size)
+static int call_admin(struct gsched *g, enum gsched_admin what, const char *device,
+		      const char *group, const char *file, const char *value, char *buf,
+		      size_t size)
 {
 	if ((device && !name_ok(device)) || !path_ok(group) || (file && !name_ok(file))) {
 		errno = EINVAL;
@@ -389,27 +401,29 @@ static int admin(struct gsched *g, enum gsched_admin what, const char *device, c
 
 int gsched_group_create(struct gsched *g, const char *device, const char *group)
 {
-	return admin(g, GSCHED_ADMIN_CREATE, device, group, NULL, NULL, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_CREATE, device, group, NULL, NULL, NULL, 0);
 }
 
 int gsched_group_delete(struct gsched *g, const char *device, const char *group)
 {
-	return admin(g, GSCHED_ADMIN_DELETE, device, group, NULL, NULL, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_DELETE, device, group, NULL, NULL, NULL, 0);
 }
 
-int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file, const char *value)
+int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file,
+		     const char *value)
 {
-	return admin(g, GSCHED_ADMIN_SET, device, group, file, value, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_SET, device, group, file, value, NULL, 0);
 }
 
-int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size)
+int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file,
+		     char *buf, size_t size)
 {
-	return admin(g, GSCHED_ADMIN_GET, device, group, file, NULL, buf, size);
+	return call_admin(g, GSCHED_ADMIN_GET, device, group, file, NULL, buf, size);
 }
 
 int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value)
 {
-	return admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_DEVICE, device, "", file, value, NULL, 0);
 }
 
 int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file,
@@ -418,7 +432,7 @@ int gsched_client_set(struct gsched *g, const char *device, int pid, const char 
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", pid);
-	return admin(g, GSCHED_ADMIN_CLIENT, device, text, file, value, NULL, 0);
+	return call_admin(g, GSCHED_ADMIN_CLIENT, device, text, file, value, NULL, 0);
 }
 
 int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf,
@@ -427,12 +441,13 @@ int gsched_client_get(struct gsched *g, const char *device, int pid, const char 
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", pid);
-	return admin(g, GSCHED_ADMIN_CLIENT_GET, device, text, file, NULL, buf, size);
+	return call_admin(g, GSCHED_ADMIN_CLIENT_GET, device, text, file, NULL, buf, size);
 }
 
 int gsched_device_delete(struct gsched *g, const unsigned char uuid[16], bool force)
 {
-	struct gsched_device_del req = { .size = sizeof(req), .flags = force ? GSCHED_DEVICE_DEL_FORCE : 0 };
+	struct gsched_device_del req = { .size = sizeof(req),
+					 .flags = force ? GSCHED_DEVICE_DEL_FORCE : 0 };
 
 	memcpy(req.uuid, uuid, sizeof(req.uuid));
 	return g->ops->device_del(g, &req);

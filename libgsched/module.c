@@ -56,10 +56,12 @@ static int module_event(struct gsched *g, struct gsched_event *event)
 	return 1;
 }
 
-static int module_admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group,
-			const char *file, const char *value, char *buf, size_t size)
+static int module_admin(struct gsched *g, enum gsched_admin what, const char *device,
+			const char *group, const char *file, const char *value, char *buf,
+			size_t size)
 {
-	return gsched_files_admin(GSCHED_CONFIGFS, GSCHED_SYSFS, what, device, group, file, value, buf, size);
+	return gsched_files_admin(GSCHED_CONFIGFS, GSCHED_SYSFS, what, device, group, file,
+				  value, buf, size);
 }
 
 static int module_device_del(struct gsched *g, struct gsched_device_del *req)

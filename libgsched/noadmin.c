@@ -6,8 +6,9 @@
 #include <errno.h>
 #include "libgsched/transport.h"
 
-int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what, const char *device,
-		       const char *group, const char *file, const char *value, char *buf, size_t size)
+int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what,
+		       const char *device, const char *group, const char *file, const char *value,
+		       char *buf, size_t size)
 {
 	errno = EOPNOTSUPP;
 	return -1;

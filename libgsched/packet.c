@@ -21,12 +21,12 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Hash of the path that is avoided, and until when in ms. One word, because a child of fork may run
- * here at any time.
+ * The hash of the path to avoid, and until when in ms. In one word, which is read and written
+ * atomically, because a fork may happen at any time.
  */
 static _Atomic uint64_t avoided;
 
-static uint32_t hash(const char *path)
+static uint32_t hash_path(const char *path)
 {
 	uint32_t h = 2166136261u;
 
@@ -39,7 +39,7 @@ void gsched_socket_avoid(const char *path)
 {
 	uint32_t until = (uint32_t)(now_ns() / 1000000) + GSP_AVOID_MS;
 
-	atomic_store(&avoided, (uint64_t)hash(path) << 32 | until);
+	atomic_store(&avoided, (uint64_t)hash_path(path) << 32 | until);
 }
 
 static bool is_avoided(const char *path)
@@ -47,7 +47,7 @@ static bool is_avoided(const char *path)
 	uint64_t word = atomic_load(&avoided);
 	int32_t left = (int32_t)((uint32_t)word - (uint32_t)(now_ns() / 1000000));
 
-	return word >> 32 == hash(path) && left > 0 && left <= GSP_AVOID_MS;
+	return word >> 32 == hash_path(path) && left > 0 && left <= GSP_AVOID_MS;
 }
 
 void gsched_heard(struct gsched_silence *silence)
@@ -146,7 +146,8 @@ long gsched_socket_recv(int fd, void *buf, size_t size, int *fds, unsigned int *
 	} control;
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space),
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
 	};
 	unsigned int room = *n_fds, i, n;
 	struct cmsghdr *c;
@@ -185,7 +186,8 @@ long gsched_socket_answer(int fd, void *buf, size_t size, int *fds, unsigned int
 		if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
 			if (gsched_silent(fd, &silence))
 				return -1;
-		} else if (n >= (long)sizeof(struct gsp_header) && ((struct gsp_header *)buf)->type == GSP_INFO) {
+		} else if (n >= (long)sizeof(struct gsp_header) &&
+			   ((struct gsp_header *)buf)->type == GSP_INFO) {
 			gsched_heard(&silence);	/* the probe's */
 		} else {
 			return n;

@@ -33,8 +33,8 @@
 
 enum gsp_type {
 	/* 0x00 to 0x3f: the ioctl of that number, with its structure as body */
-	GSP_INFO = 0x00, GSP_DEVICE_ADD = 0x01, GSP_DEVICE_DEL = 0x02, GSP_ATTACH = 0x03, GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05,
-	GSP_REPORT = 0x06,
+	GSP_INFO = 0x00, GSP_DEVICE_ADD = 0x01, GSP_DEVICE_DEL = 0x02, GSP_ATTACH = 0x03,
+	GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05, GSP_REPORT = 0x06,
 	GSP_EVENT = 0x40,	/* from gschedd to the client: struct gsched_event */
 	/*
 	 * struct gsp_rewrite and one fd: memfd with the image; reply: memfd with the twins' PTX,

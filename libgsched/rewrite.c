@@ -39,7 +39,8 @@ int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx
 {
 	struct gsched_rewrite_opts opts = { .size = sizeof(opts), .arch = arch };
 
-	return gsched_rewrite_with(image, size, &opts, ptx, ptx_size, description, description_size);
+	return gsched_rewrite_with(image, size, &opts, ptx, ptx_size, description,
+				   description_size);
 }
 
 int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts,

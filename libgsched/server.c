@@ -44,7 +44,8 @@ static void detach_device(struct device *d)
 static void attach_device(struct device *d)
 {
 	const struct gsched_attach_opts opts = {
-		.size = sizeof(opts), .mps = true, .slice = true, .server = true, .channel_group = gsched_slice_mps_group(),
+		.size = sizeof(opts), .mps = true, .slice = true, .server = true,
+		.channel_group = gsched_slice_mps_group(),
 	};
 
 	d->g = gsched_open(NULL);
@@ -63,7 +64,8 @@ static void attach_device(struct device *d)
 static void apply_slice(struct device *d)
 {
 	uint32_t us = __atomic_load_n(&d->arb->header.slice_us, __ATOMIC_ACQUIRE);
-	bool block_end = __atomic_load_n(&d->arb->header.flags, __ATOMIC_ACQUIRE) & GSCHED_ARB_BLOCK_END;
+	bool block_end = __atomic_load_n(&d->arb->header.flags, __ATOMIC_ACQUIRE) &
+			 GSCHED_ARB_BLOCK_END;
 	struct gsched_slice now;
 
 	gsched_slice_follow(&d->asked, d->uuid, us, block_end, d->g, &d->cl->header, &now);
@@ -99,7 +101,8 @@ static void *slice_thread(void *arg)
 				attach_device(&device[i]);
 			if (device[i].g)
 				apply_slice(&device[i]);
-			fds[i] = (struct pollfd){ .fd = device[i].g ? gsched_fd(device[i].g) : -1, .events = POLLIN };
+			fds[i] = (struct pollfd){ .fd = device[i].g ? gsched_fd(device[i].g) : -1,
+						  .events = POLLIN };
 		}
 		poll(fds, n, RETRY_MS);
 		for (i = 0; i < n; i++)

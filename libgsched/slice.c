@@ -105,7 +105,8 @@ static _Atomic(int (*)(int, unsigned long, ...)) next_ioctl;
 
 static int call_next(int fd, unsigned long request, void *arg)
 {
-	int (*fn)(int, unsigned long, ...) = atomic_load_explicit(&next_ioctl, memory_order_relaxed);
+	int (*fn)(int, unsigned long, ...) = atomic_load_explicit(&next_ioctl,
+								  memory_order_relaxed);
 
 	if (!fn) {
 		void *sym = dlsym(RTLD_NEXT, "ioctl");
@@ -153,7 +154,8 @@ static void add_object(int fd, const struct rm_alloc *a)
 	if (o >= table + n_objects)
 		n_objects = o - table + 1;
 	*o = (struct object){
-		.client = a->client, .parent = a->parent, .handle = a->object, .class = a->class, .fd = fd,
+		.client = a->client, .parent = a->parent, .handle = a->object,
+		.class = a->class, .fd = fd,
 	};
 }
 
@@ -163,7 +165,8 @@ static void drop_object(uint32_t client, uint32_t handle)
 	struct object *o;
 
 	for (o = table; o < table + n_objects; o++) {
-		if (!o->class || o->client != client || (handle != client && o->handle != handle && o->parent != handle))
+		if (!o->class || o->client != client ||
+		    (handle != client && o->handle != handle && o->parent != handle))
 			continue;
 		o->class = 0;
 		if (o->handle != handle && handle != client)
@@ -177,11 +180,13 @@ static uint32_t rm_control_call(const struct object *o, uint32_t handle, uint32_
 				uint32_t size)
 {
 	struct rm_control c = {
-		.client = o->client, .object = handle, .cmd = cmd, .params = (uintptr_t)params, .size = size,
+		.client = o->client, .object = handle, .cmd = cmd, .params = (uintptr_t)params,
+		.size = size,
 	};
 
 	/* the descriptor's number may have been reused for another file */
-	if (!is_control_node(o->fd) || call_next(o->fd, _IOWR(RM_MAGIC, RM_CONTROL, struct rm_control), &c))
+	if (!is_control_node(o->fd) ||
+	    call_next(o->fd, _IOWR(RM_MAGIC, RM_CONTROL, struct rm_control), &c))
 		return UINT32_MAX;
 	return c.status;
 }
@@ -195,7 +200,8 @@ static const uint8_t *uuid_of(const struct object *group)
 	if (!dev || dev->class != CLASS_DEVICE)
 		return NULL;
 	for (o = table; !dev->known && o < table + n_objects; o++) {
-		if (o->class != CLASS_SUBDEVICE || o->client != dev->client || o->parent != dev->handle ||
+		if (o->class != CLASS_SUBDEVICE || o->client != dev->client ||
+		    o->parent != dev->handle ||
 		    rm_control_call(o, o->handle, CMD_GET_GID_INFO, &gid, sizeof(gid)) ||
 		    gid.length != sizeof(dev->uuid))
 			continue;
@@ -365,11 +371,11 @@ static int rm_ioctl(int fd, unsigned long request, void *arg)
 	case RM_CONTROL: {
 		struct rm_control *c = arg;
 
-		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_TIMESLICE && c->params &&
-		    c->size == sizeof(uint64_t) && is_control_node(fd))
+		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_TIMESLICE &&
+		    c->params && c->size == sizeof(uint64_t) && is_control_node(fd))
 			return libcuda_sets_slice(fd, request, c);
-		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_PREEMPTION && c->params &&
-		    c->size == sizeof(struct rm_preemption) && is_control_node(fd))
+		if (c && _IOC_SIZE(request) == sizeof(*c) && c->cmd == CMD_SET_PREEMPTION &&
+		    c->params && c->size == sizeof(struct rm_preemption) && is_control_node(fd))
 			return libcuda_sets_mode(fd, request, c);
 		break;
 	}
@@ -381,7 +387,8 @@ static int rm_ioctl(int fd, unsigned long request, void *arg)
 
 int gsched_slice_ioctl(int fd, unsigned long request, void *arg)
 {
-	if (__builtin_expect(_IOC_TYPE(request) != RM_MAGIC || _IOC_DIR(request) != (_IOC_READ | _IOC_WRITE), 1))
+	if (__builtin_expect(_IOC_TYPE(request) != RM_MAGIC ||
+			     _IOC_DIR(request) != (_IOC_READ | _IOC_WRITE), 1))
 		return call_next(fd, request, arg);
 	return rm_ioctl(fd, request, arg);
 }
@@ -389,7 +396,8 @@ int gsched_slice_ioctl(int fd, unsigned long request, void *arg)
 /* ---- our own calls ---- */
 
 /* @us NULL: only query. table_lock is held. */
-static int each_group(const uint8_t *uuid, const uint32_t *us, bool block_end, struct gsched_slice *to)
+static int each_group(const uint8_t *uuid, const uint32_t *us, bool block_end,
+		      struct gsched_slice *to)
 {
 	const uint8_t *on;
 	struct wish *wish = wish_of(uuid, us);

@@ -201,12 +201,13 @@ static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 static void check_silence(struct gsched *g, struct gsched_socket *s)
 {
 	/* if this process was stopped itself, an answer may be there */
-	if (!s->dead && !s->reading && gsched_silent(g->fd, &s->silence) && !read_one(g, s, MSG_DONTWAIT))
+	if (!s->dead && !s->reading && gsched_silent(g->fd, &s->silence) &&
+	    !read_one(g, s, MSG_DONTWAIT))
 		give_up_peer(g, s);
 }
 
-static int send_packet(struct gsched *g, const struct gsp_header *head, const void *body, size_t size, const int *fds,
-		       unsigned int n_fds)
+static int send_packet(struct gsched *g, const struct gsp_header *head, const void *body,
+		       size_t size, const int *fds, unsigned int n_fds)
 {
 	char buf[sizeof(*head) + GSP_BODY_MAX];
 	int rc;
@@ -353,7 +354,8 @@ static int socket_submit(struct gsched *g, struct gsched_submit *req, bool async
 	}
 	if (errno == EINTR) {
 		struct gsched_complete cancel = {
-			.size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL, .slot = req->slot, .seq = req->seq,
+			.size = sizeof(cancel), .flags = GSCHED_COMPLETE_CANCEL, .slot = req->slot,
+			.seq = req->seq,
 		};
 
 		socket_complete(g, &cancel);
@@ -403,8 +405,9 @@ static int socket_check(struct gsched *g)
 	return err ? -1 : 0;
 }
 
-static int socket_admin(struct gsched *g, enum gsched_admin what, const char *device, const char *group,
-			const char *file, const char *value, char *buf, size_t size)
+static int socket_admin(struct gsched *g, enum gsched_admin what, const char *device,
+			const char *group, const char *file, const char *value, char *buf,
+			size_t size)
 {
 	static const unsigned int type[] = {
 		[GSCHED_ADMIN_CREATE] = GSP_GROUP_CREATE, [GSCHED_ADMIN_DELETE] = GSP_GROUP_DELETE,
@@ -417,7 +420,8 @@ static int socket_admin(struct gsched *g, enum gsched_admin what, const char *de
 	struct waiter w;
 
 	if ((device && strlen(device) >= sizeof(req.device)) || strlen(group) >= sizeof(req.path) ||
-	    (file && strlen(file) >= sizeof(req.file)) || (value && strlen(value) >= sizeof(req.value))) {
+	    (file && strlen(file) >= sizeof(req.file)) ||
+	    (value && strlen(value) >= sizeof(req.value))) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
@@ -545,7 +549,8 @@ int gsched_socket_open(struct gsched *g)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		goto close_event;
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &on) || epoll_ctl(epoll, EPOLL_CTL_ADD, s->event_fd, &on))
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &on) ||
+	    epoll_ctl(epoll, EPOLL_CTL_ADD, s->event_fd, &on))
 		goto close_epoll;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->send, NULL);

@@ -237,7 +237,8 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 
 		if (fd < 0)
 			continue;
-		if (snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", *p) < (int)sizeof(below))
+		if (snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "",
+			     *p) < (int)sizeof(below))
 			add_groups(groups, fd, below, depth + 1);
 		close(fd);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The interface inside libgsched: gsched.c is the public interface, module.c and socket.c are the
- * two transports to an arbiter. Operations return 0, or what their comment says, or -1 with errno.
+ * The internal interface of libgsched: gsched.c is the public interface, module.c and socket.c are
+ * the transports to the two arbiters. Operations return 0, or what their comment says, or -1 with
+ * errno.
  */
 #ifndef GSCHED_TRANSPORT_H
 #define GSCHED_TRANSPORT_H
@@ -9,7 +10,8 @@
 #include <gsched.h>
 #include <linux/gsched.h>
 
-enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, GSCHED_ADMIN_GET, GSCHED_ADMIN_DEVICE,
+enum gsched_admin { GSCHED_ADMIN_CREATE, GSCHED_ADMIN_DELETE, GSCHED_ADMIN_SET, GSCHED_ADMIN_GET,
+		    GSCHED_ADMIN_DEVICE,
 	GSCHED_ADMIN_CLIENT, GSCHED_ADMIN_CLIENT_GET };	/* for both, @group is the pid */
 
 struct gsched_transport {
@@ -25,8 +27,9 @@ struct gsched_transport {
 	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1: filled, 0: none */
 	int (*check)(struct gsched *g);		/* NULL: it cannot stop answering */
 	/* @value is read by SET, DEVICE and CLIENT; @buf is filled by GET and CLIENT_GET. */
-	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device, const char *group, const char *file,
-		     const char *value, char *buf, size_t size);
+	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device,
+		     const char *group, const char *file, const char *value, char *buf,
+		     size_t size);
 	int (*device_del)(struct gsched *g, struct gsched_device_del *req);
 	char *(*status)(struct gsched *g);
 	int (*monitor)(struct gsched *g, bool tasks);	/* a descriptor; NULL: use netlink */
@@ -107,8 +110,9 @@ char *gsched_read_fd(int fd, size_t *size);
  */
 #define GSCHED_CONFIGFS	"/sys/kernel/config/gsched"
 #define GSCHED_SYSFS	"/sys/class/gsched"
-int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what, const char *device,
-		       const char *group, const char *file, const char *value, char *buf, size_t size);
+int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what,
+		       const char *device, const char *group, const char *file, const char *value,
+		       char *buf, size_t size);
 /* status.c */
 char *gsched_files_status(const char *configfs, const char *sysfs);
 

@@ -7,15 +7,16 @@
  */
 #include "gsr.h"
 
-void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_first_fn *first, void *arg, uint64_t *table,
-			bool *missing)
+void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_first_fn *first,
+			void *arg, uint64_t *table, bool *missing)
 {
 	unsigned int i;
 
 	for (i = 0; i < rw->n_variables; i++) {
 		const struct gsr_variable *v = &rw->variables[i];
 		uint64_t word = 0, size = 0;
-		bool found = find(arg, v->name, &word, &size) && word && (!v->size || size == v->size);
+		bool found = find(arg, v->name, &word, &size) && word &&
+			     (!v->size || size == v->size);
 
 		/* a function is never number 0: that is the null pointer */
 		if (found && v->function)
@@ -26,7 +27,8 @@ void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_fir
 	}
 }
 
-const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing)
+const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw,
+						const struct gsr_kernel *k, const bool *missing)
 {
 	unsigned int i;
 

@@ -31,7 +31,8 @@ struct gsr_error {
 	char message[256];		/* file, line, what, remedy */
 };
 
-enum gsr_tier { GSR_TIER_BLOCK = 0, GSR_TIER_SLICE = 1, GSR_TIER_LAUNCH = 2 };	/* = GSCHED_TIER_* */
+/* = GSCHED_TIER_* */
+enum gsr_tier { GSR_TIER_BLOCK = 0, GSR_TIER_SLICE = 1, GSR_TIER_LAUNCH = 2 };
 
 /*
  * What instructions were inserted for; those in functions that several kernels call are counted for
@@ -40,11 +41,14 @@ enum gsr_tier { GSR_TIER_BLOCK = 0, GSR_TIER_SLICE = 1, GSR_TIER_LAUNCH = 2 };	/
 enum gsr_insertion {
 	GSR_INSERTED_IDS,		/* where block ids and the grid's size are read */
 	GSR_INSERTED_VARIABLES,		/* where variables of the module are named */
-	GSR_INSERTED_SITES,		/* at barriers and warp-wide instructions that finished threads must take part in */
+	GSR_INSERTED_SITES,		/* at barriers and warp-wide instructions that finished
+					 * threads must take part in */
 	GSR_INSERTED_MBARRIERS,		/* where mbarriers are made, to take them down again */
 	GSR_INSERTED_RESUME,		/* at the heads of loops where a block-task can be left */
-	GSR_INSERTED_EXITS,		/* where threads end in functions, and behind the calls of these */
-	GSR_INSERTED_LOOP,		/* around the body: the worker's life, the meeting at its end, saving and loading */
+	GSR_INSERTED_EXITS,		/* where threads end in functions, and behind the calls of
+					 * these */
+	GSR_INSERTED_LOOP,		/* around the body: the worker's life, the meeting at its
+					 * end, saving and loading */
 	GSR_INSERTIONS
 };
 
@@ -55,19 +59,26 @@ struct gsr_kernel {
 	const char *reason;		/* why this tier; "rewritten" for tier block */
 	unsigned int params;		/* number of original parameters */
 	size_t param_size;		/* bytes of the original parameter buffer */
-	size_t launch_offset;		/* offset of struct gsr_launch in the new parameter buffer */
-	unsigned int barriers;		/* barrier instructions in the body (and in what it calls) */
+	size_t launch_offset;		/* offset of struct gsr_launch in the new parameter
+					 * buffer */
+	unsigned int barriers;		/* barrier instructions in the body (and in what it
+					 * calls) */
 	unsigned int returns;		/* returns and exits turned into jumps */
 	bool early_return;		/* threads may finish while others still use barriers */
-	bool warp_rows;			/* the twin may be launched only if the block's x is a multiple of 32 */
-	bool waits;			/* it may wait for other blocks: only the counter's order runs those that it waits for */
+	bool warp_rows;			/* the twin may be launched only if the block's x is a
+					 * multiple of 32 */
+	bool waits;			/* it may wait for other blocks: only the counter's order
+					 * runs those that it waits for */
 	unsigned int static_shared;	/* bytes added */
 	unsigned int inserted[GSR_INSERTIONS];	/* instructions */
-	unsigned int sites;		/* barriers and warp-wide instructions that became meetings at the end of the body, or in shared memory */
+	unsigned int sites;		/* barriers and warp-wide instructions that became meetings
+					 * at the end of the body, or in shared memory */
 	/* with gsr_options.resumable */
 	unsigned int resume_points;	/* 0: this twin can leave between block-tasks only */
-	const char *resume_reason;	/* why there are none, or which loops have none; NULL: nothing to say */
-	unsigned int save_fixed;	/* bytes of a record without dynamic shared memory and threads */
+	const char *resume_reason;	/* why there are none, or which loops have none; NULL:
+					 * nothing to say */
+	unsigned int save_fixed;	/* bytes of a record without dynamic shared memory and
+					 * threads */
 	unsigned int save_thread;	/* bytes a thread */
 	const unsigned int *variables;	/* of the rewrite's, those that the twin uses, each once */
 	unsigned int n_variables;
@@ -101,17 +112,20 @@ struct gsr_variable {
 	const char *name;
 	enum gsr_space space;
 	uint64_t size;			/* bytes; 0 not known here */
-	bool copied;			/* nobody writes it, and the twins have a copy for when the original is not found */
+	bool copied;			/* nobody writes it, and the twins have a copy for when the
+					 * original is not found */
 	const char *function;		/* NULL: the address is meant */
 	uint64_t offset;
 };
 
 struct gsr_rewrite {
-	char *ptx;			/* NUL-terminated: the twins only, a module of its own; NULL if there are none */
+	char *ptx;			/* NUL-terminated: the twins only, a module of its own; NULL
+					 * if there are none */
 	size_t ptx_size;		/* without the NUL */
 	struct gsr_kernel *kernels;	/* every entry of the input, in its order */
 	unsigned int n_kernels;
-	const char *addresses;		/* the twins' table: an array of u64 in constant memory; NULL if there are no variables */
+	const char *addresses;		/* the twins' table: an array of u64 in constant memory;
+					 * NULL if there are no variables */
 	struct gsr_variable *variables;	/* by their place in the table: its words */
 	unsigned int n_variables;
 	void *arena;			/* private */
@@ -121,9 +135,12 @@ struct gsr_options {
 	size_t size;			/* sizeof(struct gsr_options) */
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
-	bool resumable;			/* twins that can also leave a block-task in its middle: they cost a little more */
-	bool modes;			/* twins for GSR_LAUNCH_BY_INDEX and gsr_launch.ranges: others ignore these */
-	unsigned int look;		/* instructions between two checks whether to leave; 0: a good default */
+	bool resumable;			/* twins that can also leave a block-task in its middle:
+					 * they cost a little more */
+	bool modes;			/* twins for GSR_LAUNCH_BY_INDEX and gsr_launch.ranges:
+					 * others ignore these */
+	unsigned int look;		/* instructions between two checks whether to leave; 0: a
+					 * good default */
 	/*
 	 * For debugging: @dump gets the text of each kernel as it is after the pass of that name
 	 * (gsr_pass_name()). The texts of all calls together are one module.
@@ -146,8 +163,10 @@ static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads,
 
 /* In which order block-tasks are fetched; either way the lower numbers come about first */
 enum gsr_order {
-	GSR_ORDER_STRIPES,	/* @workers run neighbours, then those behind them, as the hardware would start them */
-	GSR_ORDER_STRICT,	/* none before a lower one: for kernels that may wait for others (gsr_kernel.waits) */
+	GSR_ORDER_STRIPES,	/* @workers run neighbours, then those behind them, as the hardware
+				 * would start them */
+	GSR_ORDER_STRICT,	/* none before a lower one: for kernels that may wait for others
+				 * (gsr_kernel.waits) */
 };
 
 struct gsr_launch;
@@ -155,7 +174,8 @@ struct gsr_launch;
  * Once @a's grid is set. @depth: block-tasks that a worker is to fetch at once, as far as is known;
  * 0 it is not, and each begins with one.
  */
-void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers, unsigned int depth);
+void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers,
+		      unsigned int depth);
 
 struct gsr_control;
 /* As it must be before a task's first launch with the window @window */
@@ -180,10 +200,11 @@ void gsr_rewrite_free(struct gsr_rewrite *rw);
  */
 typedef bool gsr_find_fn(void *arg, const char *name, uint64_t *address, uint64_t *size);
 typedef bool gsr_first_fn(void *arg, const char *name, uint64_t offset, uint64_t *word);
-void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_first_fn *first, void *arg, uint64_t *table,
-			bool *missing);
+void gsr_fill_addresses(const struct gsr_rewrite *rw, gsr_find_fn *find, gsr_first_fn *first,
+			void *arg, uint64_t *table, bool *missing);
 /* The first that is missing to @k; NULL none */
-const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw, const struct gsr_kernel *k, const bool *missing);
+const struct gsr_variable *gsr_missing_variable(const struct gsr_rewrite *rw,
+						const struct gsr_kernel *k, const bool *missing);
 
 /*
  * The description without the PTX, and why there is none, in the form that gschedd's cache and its
@@ -200,12 +221,13 @@ enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_r
  * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary
  * (0xBA55ED50), its wrapper (0x466243b1), or machine code (ELF).
  */
-enum gsr_image_kind { GSR_IMAGE_UNKNOWN, GSR_IMAGE_PTX, GSR_IMAGE_FATBIN, GSR_IMAGE_WRAPPER, GSR_IMAGE_ELF };
+enum gsr_image_kind { GSR_IMAGE_UNKNOWN, GSR_IMAGE_PTX, GSR_IMAGE_FATBIN, GSR_IMAGE_WRAPPER,
+		      GSR_IMAGE_ELF };
 
 /*
- * @max bounds every read. For images whose length the caller does not know (cuModuleLoadData passes none) give SIZE_MAX:
- * the length is then taken from the NUL or the header. Only then a wrapper is followed: its pointers mean something in the
- * process alone that has it.
+ * @max bounds every read. For images whose length the caller does not know (cuModuleLoadData passes
+ * none) give SIZE_MAX: the length is then taken from the NUL or the header. Only then a wrapper is
+ * followed: its pointers mean something in the process alone that has it.
  */
 enum gsr_image_kind gsr_image_kind(const void *image, size_t max);
 size_t gsr_image_size(const void *image, size_t max);	/* 0 unknown */
@@ -217,8 +239,8 @@ size_t gsr_image_size(const void *image, size_t max);	/* 0 unknown */
  * Reads uncompressed, lz4 and zstd entries. The units of a relocatable program (-rdc=true: wrapper
  * version 2) come joined into one. GSR_ERR_NO_PTX with the reason if there is none.
  */
-enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
-			      struct gsr_error *err);
+enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx,
+			      size_t *size, struct gsr_error *err);
 
 /*
  * A relocatable program: the fat binary with the linked machine code (NULL: none), and fat binaries
@@ -229,11 +251,14 @@ struct gsr_unit {
 	size_t size;
 };
 
-#define GSR_OTHER_UNITS "__gsched_other_units"	/* a variable that says that the program has code of which there is no PTX */
-enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
-				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err);
+/* a variable that says that the program has code of which there is no PTX */
+#define GSR_OTHER_UNITS "__gsched_other_units"
+enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units,
+				unsigned int n_units, unsigned int arch, char **ptx, size_t *size,
+				struct gsr_error *err);
 
 /* PTX modules joined into one, as a linker does it: link.c. Line information is dropped. */
-enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size, struct gsr_error *err);
+enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size,
+			     struct gsr_error *err);
 
 #endif /* GSR_H */

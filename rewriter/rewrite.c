@@ -216,7 +216,8 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 	own->aligned = gsr_alignment_matters(c);
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
 		if (c->fns[i]->keeps_shared)
-			return "relies on how shared memory is aligned, beside functions with shared variables of their own";
+			return "relies on how shared memory is aligned, beside functions with "
+			       "shared variables of their own";
 	return gsr_shared_room(p, c,
 			       own->own_warpsync + (!own->aligned ? 0 :
 						    own->inside	  ? GSR_ALIGNED :
@@ -532,8 +533,8 @@ static void rewrite_kernel(struct twin *t)
 	for (i = 0; i < N_PASSES && !refusal; i++) {
 		if (passes[i].requires & ~t->facts)
 			refusal = gsr_sprintf(t->j->p.arena,
-					      "pass %s before one that it requires, a bug of gsched",
-					      passes[i].name);
+					      "pass %s before one that it requires, a "
+					      "bug of gsched", passes[i].name);
 		else
 			refusal = passes[i].run(t);
 		t->facts |= passes[i].gives;

@@ -55,7 +55,8 @@ struct gsched_device_info {
  * Makes the process a client of the device with this UUID. @mps: it runs under MPS. ENOENT, EBUSY,
  * EACCES, ENOMEM. @info may be NULL.
  */
-GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps, struct gsched_device_info *info);
+GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps,
+			     struct gsched_device_info *info);
 
 struct gsched_attach_opts {
 	size_t size;		/* sizeof(struct gsched_attach_opts) */
@@ -70,7 +71,8 @@ struct gsched_attach_opts {
  * The same with options. An arbiter without support for bands uses only @mps; a @server then fails
  * with EOPNOTSUPP, since it would be an ordinary client there and cost the others their lease.
  */
-GSCHED_API int gsched_attach_with(struct gsched *g, const unsigned char uuid[16], const struct gsched_attach_opts *opts,
+GSCHED_API int gsched_attach_with(struct gsched *g, const unsigned char uuid[16],
+				  const struct gsched_attach_opts *opts,
 				  struct gsched_device_info *info);
 
 struct gsched_report_info {
@@ -125,8 +127,10 @@ GSCHED_API int gsched_submit_async(struct gsched *g, const struct gsched_task *t
  * submits; 0: unknown. Not sent to an arbiter that does not support it.
  */
 GSCHED_API int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t stream);
-GSCHED_API int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task, uint64_t stream);
-GSCHED_API int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns, bool cancel);
+GSCHED_API int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task,
+					  uint64_t stream);
+GSCHED_API int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq,
+			       uint64_t ran_ns, bool cancel);
 
 struct gsched_event_info {
 	/* 1 grant, 2 evict, 3 grow, 4 gone, 5 band: header changed */
@@ -194,16 +198,21 @@ GSCHED_API int gsched_band(const struct gsched_band_opts *opts, struct gsched_ba
  */
 GSCHED_API int gsched_group_create(struct gsched *g, const char *device, const char *group);
 GSCHED_API int gsched_group_delete(struct gsched *g, const char *device, const char *group);
-GSCHED_API int gsched_group_set(struct gsched *g, const char *device, const char *group, const char *file, const char *value);
-GSCHED_API int gsched_group_get(struct gsched *g, const char *device, const char *group, const char *file, char *buf, size_t size);
-GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const char *file, const char *value);
+GSCHED_API int gsched_group_set(struct gsched *g, const char *device, const char *group,
+				const char *file, const char *value);
+GSCHED_API int gsched_group_get(struct gsched *g, const char *device, const char *group,
+				const char *file, char *buf, size_t size);
+GSCHED_API int gsched_device_set(struct gsched *g, const char *device, const char *file,
+				 const char *value);
 /*
  * Files of a process's client, within the limits of its group: capsm.max gpu.weight gpu.priority.
  * Its owner may lower them. ESRCH: no client; EPERM: another user's, or more than it has; ENOENT:
  * no such file; EINVAL.
  */
-GSCHED_API int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file, const char *value);
-GSCHED_API int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file, char *buf, size_t size);
+GSCHED_API int gsched_client_set(struct gsched *g, const char *device, int pid, const char *file,
+				 const char *value);
+GSCHED_API int gsched_client_get(struct gsched *g, const char *device, int pid, const char *file,
+				 char *buf, size_t size);
 /*
  * Removes a device. ENOENT; EBUSY: it has groups or clients. @force: detaches clients (event type
  * 4), which then run unmanaged. EPERM.

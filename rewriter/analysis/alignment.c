@@ -31,7 +31,8 @@ static bool marked(const struct gsr_operand *o)
 	/* the address that is accessed, not a value */
 	if (o->kind == GSR_OPND_ADDR)
 		return false;
-	if ((o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM) && *gsr_intern_mark(o->name) == MARK_SHARED)
+	if ((o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM) &&
+	    *gsr_intern_mark(o->name) == MARK_SHARED)
 		return true;
 	for (i = 0; i < o->n_items; i++)
 		if (marked(&o->items[i]))
@@ -60,7 +61,8 @@ static void store(struct trace *t)
 /*
  * A load that may bring back an address that was stored or passed. Parameters of kernels hold none.
  */
-static bool brings_back(const struct trace *t, const struct gsr_function *f, const struct gsr_insn *insn)
+static bool brings_back(const struct trace *t, const struct gsr_function *f,
+			const struct gsr_insn *insn)
 {
 	return t->escapes && !gsr_insn_has(insn, "global") && !gsr_insn_has(insn, "const") &&
 	       !(f->entry && gsr_insn_has(insn, "param") && insn->n_opnds > 1 &&
@@ -154,7 +156,8 @@ static bool by_hardware(const struct gsr_fn *fn)
 
 	for (s = fn->f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN &&
-		    (s->insn->op == GSR_OP_WGMMA || (s->insn->op == GSR_OP_CP && gsr_insn_has(s->insn, "tensor"))))
+		    (s->insn->op == GSR_OP_WGMMA ||
+		     (s->insn->op == GSR_OP_CP && gsr_insn_has(s->insn, "tensor"))))
 			return true;
 	return false;
 }
@@ -172,6 +175,7 @@ bool gsr_alignment_matters(const struct gsr_closure *c)
 				trace_function(&t, c->fns[i]);
 	} while (t.escapes && !escaped && !t.bits);
 	for (i = 0; i < c->n && !t.bits; i++)
-		t.bits = (c->fns[i]->shared || c->fns[i]->n_vars || c->fns[i]->bulk) && by_hardware(c->fns[i]);
+		t.bits = (c->fns[i]->shared || c->fns[i]->n_vars || c->fns[i]->bulk) &&
+			 by_hardware(c->fns[i]);
 	return t.bits;
 }

@@ -31,7 +31,8 @@ struct scan {
 };
 
 /* Functions of the system that need nothing of ours */
-static const char *const externals[] = { "vprintf", "malloc", "free", "__assertfail", "__nv_isNan", NULL };
+static const char *const externals[] = { "vprintf", "malloc", "free", "__assertfail",
+					 "__nv_isNan", NULL };
 
 static void refuse(struct scan *s, const char *fmt, const char *arg)
 {
@@ -102,7 +103,8 @@ static void note_reference(struct scan *s, const char *name, const struct gsr_op
 {
 	unsigned long m = *gsr_intern_mark(name);
 
-	if (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) {
+	if (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns &&
+	    s->p->fns[m & MARK_INDEX].f->name == name) {
 		struct gsr_fn *to = &s->p->fns[m & MARK_INDEX];
 
 		if (to->f->entry && !s->callee)
@@ -110,7 +112,8 @@ static void note_reference(struct scan *s, const char *name, const struct gsr_op
 		reference_fn(s, to);
 		if (!s->callee && s->insn)
 			to->address_taken = s->fn->takes_address = true;
-	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name) {
+	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars &&
+		   s->vars[m & MARK_INDEX]->name == name) {
 		reference_var(s, s->vars[m & MARK_INDEX], o);
 	}
 }
@@ -121,13 +124,15 @@ static void note_special(struct scan *s, const char *name)
 		s->fn->reads_ids = true;
 	else if (!strncmp(name, "%envreg", 7))
 		refuse(s, "grid synchronisation (%s)", name);
-	else if (!strcmp(name, "%cluster_ctarank") || !strcmp(name, "%cluster_nctarank") || !strcmp(name, "%cluster_ctaid") ||
-		 !strcmp(name, "%cluster_nctaid") || !strcmp(name, "%is_explicit_cluster"))
+	else if (!strcmp(name, "%cluster_ctarank") || !strcmp(name, "%cluster_nctarank") ||
+		 !strcmp(name, "%cluster_ctaid") || !strcmp(name, "%cluster_nctaid") ||
+		 !strcmp(name, "%is_explicit_cluster"))
 		return;		/* the same in every cluster of one block */
 	else if (!strncmp(name, "%cluster", 8) || !strncmp(name, "%ncluster", 9))
 		refuse(s, "clusters (%s)", name);
 	else if (!strcmp(name, "%gridid"))
-		refuse(s, "reads the launch's number (%s), which differs among the launches of a task", name);
+		refuse(s, "reads the launch's number (%s), which differs among the "
+		       "launches of a task", name);
 	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
 		refuse(s, "reads the size of shared memory (%s)", name);
 }
@@ -137,10 +142,12 @@ static void scan_operand(struct scan *s, const struct gsr_operand *o)
 	unsigned int i;
 
 	/* what a call takes is read as registers */
-	if (o->kind == GSR_OPND_SYM || (o->kind == GSR_OPND_REG && o->name[0] != '%' && s->insn->op == GSR_OP_CALL))
+	if (o->kind == GSR_OPND_SYM ||
+	    (o->kind == GSR_OPND_REG && o->name[0] != '%' && s->insn->op == GSR_OP_CALL))
 		note_reference(s, o->name, o);
 	/* most are %r12, %rd3, %f4, %p5 */
-	if (o->kind == GSR_OPND_REG && o->name[0] == '%' && o->name[1] != 'r' && o->name[1] != 'f' && o->name[1] != 'p')
+	if (o->kind == GSR_OPND_REG && o->name[0] == '%' && o->name[1] != 'r' &&
+	    o->name[1] != 'f' && o->name[1] != 'p')
 		note_special(s, o->name);
 	for (i = 0; i < o->n_items; i++)
 		scan_operand(s, &o->items[i]);
@@ -185,7 +192,8 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 		s->fn->bulk = true;
 	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
 		s->fn->cp_async = true;
-	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER && (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
+	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER &&
+			    (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
 	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
 	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
@@ -209,7 +217,8 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 	if (why)
 		refuse(s, "%s", why);
 	s->fn->constants |= gsr_insn_has(insn, "const");
-	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") || gsr_insn_has(insn, "shared::cluster");
+	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
+			 gsr_insn_has(insn, "shared::cluster");
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
@@ -259,8 +268,10 @@ static bool is_module_name(const struct scan *s, const char *name)
 {
 	unsigned long m = *gsr_intern_mark(name);
 
-	return (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns && s->p->fns[m & MARK_INDEX].f->name == name) ||
-	       (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars && s->vars[m & MARK_INDEX]->name == name);
+	return (m & MARK_FN && (m & MARK_INDEX) < s->p->n_fns &&
+		s->p->fns[m & MARK_INDEX].f->name == name) ||
+	       (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars &&
+		s->vars[m & MARK_INDEX]->name == name);
 }
 
 static bool names_symbol(const struct gsr_operand *o, const char *name)
@@ -281,7 +292,8 @@ static bool names_symbol(const struct gsr_operand *o, const char *name)
  */
 static bool named_outside(const struct gsr_function *f, const char *name)
 {
-	unsigned int depth = 0, inside = 0, i;	/* inside: depth of the outermost scope that declares it, 0 none */
+	unsigned int depth = 0, inside = 0, i;	/* inside: depth of the outermost scope that
+						 * declares it, 0 none */
 	const struct gsr_stmt *s;
 
 	for (s = f->first; s; s = s->next) {
@@ -317,7 +329,8 @@ static void hide_own(struct hidden *h, const struct gsr_function *f)
 		if (s->kind != GSR_STMT_VAR)
 			continue;
 		if (depth && is_module_name(h->s, s->var->name) && named_outside(f, s->var->name))
-			refuse(h->s, "%s means the module's and, in an inner scope, another", s->var->name);
+			refuse(h->s, "%s means the module's and, in an inner scope, another",
+			       s->var->name);
 		hide(h, s->var->name);
 	}
 }
@@ -341,7 +354,8 @@ static void scan_function(struct scan *s)
 			scan_text(s, st->text);
 		else if (st->kind == GSR_STMT_VAR && !strcmp(st->var->space, "shared"))
 			s->fn->shared = s->fn->keeps_shared = true;
-		else if (st->kind == GSR_STMT_VAR && (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
+		else if (st->kind == GSR_STMT_VAR &&
+			 (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
 			refuse(s, "variable %s declared in a function", st->var->name);
 		else if (st->kind == GSR_STMT_DIRECTIVE && !strncmp(st->text, ".loc", 4))
 			s->fn->lines = true;
@@ -361,7 +375,8 @@ static void refuse_external(struct gsr_pass *p, struct gsr_fn *fn)
 			return;
 	if (!strncmp(name, "cudaCG", 6))
 		fn->refusal = gsr_sprintf(p->arena, "grid synchronisation (%s)", name);
-	else if (!strncmp(name, "cudaLaunchDevice", 16) || !strncmp(name, "cudaGetParameterBuffer", 22) ||
+	else if (!strncmp(name, "cudaLaunchDevice", 16) ||
+		 !strncmp(name, "cudaGetParameterBuffer", 22) ||
 		 !strncmp(name, "cudaDeviceSynchronize", 21))
 		fn->refusal = gsr_sprintf(p->arena, "dynamic parallelism (%s)", name);
 	else
@@ -374,7 +389,8 @@ struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
 {
 	unsigned long m = *gsr_intern_mark(name);
 
-	if (!(m & MARK_FN) || (m & MARK_INDEX) >= p->n_fns || p->fns[m & MARK_INDEX].f->name != name)
+	if (!(m & MARK_FN) || (m & MARK_INDEX) >= p->n_fns ||
+	    p->fns[m & MARK_INDEX].f->name != name)
 		return NULL;
 	return &p->fns[m & MARK_INDEX];
 }
@@ -477,7 +493,9 @@ void gsr_analyse(struct gsr_pass *p)
 	for (i = p->m->first; i; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && i->var->init)
 			gsr_fnptrs_read(p, i->var);
-		else if (i->kind == GSR_ITEM_VAR && (!strncmp(i->var->name, "_ZTV", 4) || !strcmp(i->var->name, GSR_OTHER_UNITS)))
+		else if (i->kind == GSR_ITEM_VAR &&
+			 (!strncmp(i->var->name, "_ZTV", 4) ||
+			  !strcmp(i->var->name, GSR_OTHER_UNITS)))
 			p->fnptrs_escape = true;
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
@@ -556,7 +574,8 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	k->params = f->n_params;
 	k->param_size = params;
 	k->references_offset = (params + 7) / 8 * 8;
-	k->launch_offset = ((references ? k->references_offset + 8ull * references : params) + 15) / 16 * 16;
+	k->launch_offset = ((references ? k->references_offset + 8ull * references : params) + 15) /
+			   16 * 16;
 	if (v < 60)
 		return gsr_sprintf(p->arena, "PTX %s is older than 6.0", p->m->version);
 	if (p->m->arch < 70)
@@ -572,7 +591,8 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	}
 	for (i = 0; i < f->n_params; i++)
 		if (f->params[i].attrs && strstr(f->params[i].attrs, ".const"))
-			return gsr_sprintf(p->arena, "parameter %s points to constant memory", f->params[i].name);
+			return gsr_sprintf(p->arena, "parameter %s points to constant memory",
+					   f->params[i].name);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->refusal)
 			return c->fns[i]->refusal;
@@ -580,9 +600,11 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	if (why)
 		return why;
 	if (references > GSR_REFERENCES_MAX)
-		return gsr_sprintf(p->arena, "more than %u texture and surface references", GSR_REFERENCES_MAX);
+		return gsr_sprintf(p->arena, "more than %u texture and surface references",
+				   GSR_REFERENCES_MAX);
 	limit = v >= 81 ? PARAM_MAX_81 : PARAM_MAX;
 	if (k->launch_offset + sizeof(struct gsr_launch) > limit)
-		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours", (unsigned long long)params);
+		return gsr_sprintf(p->arena, "%llu bytes of parameters leave no room for ours",
+				   (unsigned long long)params);
 	return NULL;
 }

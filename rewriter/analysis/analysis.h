@@ -35,7 +35,8 @@ struct gsr_cfg {
 
 /*
  * loads.c: which weak loads of one address give all threads of a block the same value: none, those
- * of shared memory, those that name their memory, all. As long as no thread bypasses a plain barrier.
+ * of shared memory, those that name their memory, all. As long as no thread bypasses a plain
+ * barrier.
  */
 enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_SHARED, GSR_LOADS_NAMED, GSR_LOADS_ALL };
 
@@ -175,8 +176,8 @@ void gsr_region_add(struct gsr_region *r, unsigned int branch);
 /* loads.c */
 enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *fn, bool *waits);
 /*
- * Is a word stored through a pointer through which all threads look at one? With @waits, in a kernel
- * that may wait for other blocks, any store through such a pointer counts.
+ * Is a word stored through a pointer through which all threads look at one? With @waits, in a
+ * kernel that may wait for other blocks, any store through such a pointer counts.
  */
 bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, bool waits);
 
@@ -202,8 +203,8 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name);
 
 /*
- * spin.c. A bit for each enum gsr_wait of instructions in loops; with @reading, of those that read. A loop
- * is taken to be all text between the target and the source of a back edge.
+ * spin.c. A bit for each enum gsr_wait of instructions in loops; with @reading, of those that read.
+ * A loop is taken to be all text between the target and the source of a back edge.
  */
 unsigned int gsr_loop_waits(struct gsr_arena *a, const struct gsr_cfg *cfg, bool reading);
 /* May a thread block of the kernel poll for what another writes? */

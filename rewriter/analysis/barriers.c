@@ -286,7 +286,8 @@ static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *ker
 
 	find_hazards(fn, &h);
 	if (h.counted)
-		return "warp-synchronous barrier with a thread count where only part of a warp may come by";
+		return "warp-synchronous barrier with a thread count where only part of a "
+		       "warp may come by";
 	/* only the kernel's own can be converted */
 	if (h.calls || (fn != kernel && (h.whole || h.part)))
 		*wants = GSR_INLINE_WARPS;

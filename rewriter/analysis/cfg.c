@@ -88,8 +88,8 @@ static void add_succ(struct builder *b, struct gsr_block *blk, unsigned int to)
 	blk->succ[blk->n_succ++] = to;
 }
 
-static void add_targets(struct builder *b, struct gsr_function *f, struct gsr_block *blk, const char *list,
-			unsigned int scope)
+static void add_targets(struct builder *b, struct gsr_function *f, struct gsr_block *blk,
+			const char *list, unsigned int scope)
 {
 	struct gsr_stmt *s;
 	struct gsr_lexer lx;
@@ -107,7 +107,8 @@ static void add_targets(struct builder *b, struct gsr_function *f, struct gsr_bl
 			;
 		while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.punct != ';')
 			if (t.kind == GSR_TOK_IDENT)
-				add_succ(b, blk, resolve(b, gsr_intern(b->a, t.text, t.len), scope));
+				add_succ(b, blk,
+					 resolve(b, gsr_intern(b->a, t.text, t.len), scope));
 	}
 	if (!found)
 		b->cfg->error = "brx.idx without its .branchtargets";
@@ -158,7 +159,10 @@ static void reach(struct gsr_cfg *cfg, unsigned int *stack)
 	}
 }
 
-/* The reversed graph; its root is the exit, n. A node's number is the order in which it is found, from 1 */
+/*
+ * The reversed graph; its root is the exit, n. A node's number is the order in which it is found,
+ * from 1
+ */
 struct tree {
 	struct gsr_cfg *cfg;
 	unsigned int *start, *pred;	/* edges back: pred[start[i] .. start[i + 1]] */
@@ -265,10 +269,11 @@ static void dominators(struct tree *t)
 static void postdominators(struct builder *b)
 {
 	struct gsr_cfg *cfg = b->cfg;
-	unsigned int n = cfg->n_blocks, i, *room = gsr_alloc_array(b->scratch, 10 * ((size_t)n + 2), sizeof(*room)), **field;
+	unsigned int n = cfg->n_blocks, i, **field,
+		*room = gsr_alloc_array(b->scratch, 10 * ((size_t)n + 2), sizeof(*room));
 	struct tree t = { .cfg = cfg };
-	unsigned int **const fields[] = { &t.number, &t.node, &t.parent, &t.semi, &t.label, &t.ancestor, &t.bucket, &t.next, &t.idom,
-					  &t.stack };
+	unsigned int **const fields[] = { &t.number, &t.node, &t.parent, &t.semi, &t.label,
+					  &t.ancestor, &t.bucket, &t.next, &t.idom, &t.stack };
 
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		field = fields[i];
@@ -292,7 +297,8 @@ static void postdominators(struct builder *b)
 	}
 }
 
-void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg)
+void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f,
+		   struct gsr_cfg *cfg)
 {
 	struct builder b = { .a = a, .scratch = scratch, .cfg = cfg };
 	unsigned int scopes = 1, blocks = 1, scope = 0, i, *scope_of, *stack;
@@ -378,8 +384,9 @@ static unsigned int outside(struct gsr_region *r, unsigned int x)
 }
 
 /*
- * If a block is in the region, so is all that can be reached from it without its post-dominator: then the search goes on
- * there, unless the branch's post-dominator comes first, so each block is entered once.
+ * If a block is in the region, so is all that can be reached from it without its post-dominator:
+ * then the search goes on there, unless the branch's post-dominator comes first, so each block is
+ * entered once.
  */
 static void enter_block(struct gsr_region *r, unsigned int x, unsigned int depth)
 {
@@ -398,7 +405,9 @@ static void enter_block(struct gsr_region *r, unsigned int x, unsigned int depth
 void gsr_region_add(struct gsr_region *r, unsigned int branch)
 {
 	const struct gsr_block *b = &r->cfg->blocks[branch];
-	unsigned int depth = b->ipdom == GSR_NO_BLOCK || b->ipdom == r->cfg->n_blocks ? 0 : r->cfg->blocks[b->ipdom].depth, k, i;
+	unsigned int depth = b->ipdom == GSR_NO_BLOCK || b->ipdom == r->cfg->n_blocks ? 0 :
+			     r->cfg->blocks[b->ipdom].depth;
+	unsigned int k, i;
 
 	i = r->n;
 	for (k = 0; k < b->n_succ; k++)

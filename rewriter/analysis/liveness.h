@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Live registers of a function without inner scopes: those that may be live at the start of a block or in front of a barrier.
- * The others, which are written and read between two such places only, are not looked at.
+ * Live registers of a function without inner scopes: those that may be live at the start of a block
+ * or in front of a barrier. The others, which are written and read between two such places only,
+ * are not looked at.
  */
 #ifndef GSR_LIVENESS_H
 #define GSR_LIVENESS_H
@@ -14,7 +15,8 @@ struct gsr_live {
 	struct {
 		const char *name;
 		const struct gsr_var *var;	/* its declaration */
-		unsigned int written;		/* while they are looked for: the stretch of code that wrote it last */
+		unsigned int written;		/* while they are looked for: the stretch of code
+						 * that wrote it last */
 		bool crosses;			/* it is read in another */
 	} *regs;
 	unsigned int n;
@@ -24,11 +26,14 @@ struct gsr_live {
 	unsigned int n_ranges;
 };
 
-/* A reason why it cannot be told, or NULL. Uses the marks of names: valid until someone else does. */
-const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f, const struct gsr_cfg *cfg);
+/*
+ * A reason why it cannot be told, or NULL. Uses the marks of names: valid until someone else does.
+ */
+const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f,
+			 const struct gsr_cfg *cfg);
 
 /* What is live before statement @at of @block, as a set of l->words words */
-void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block, const struct gsr_stmt *at,
-		     uint64_t *live);
+void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block,
+		     const struct gsr_stmt *at, uint64_t *live);
 
 #endif /* GSR_LIVENESS_H */

@@ -6,15 +6,16 @@
  * Let all threads execute a load of one address, and let another thread's store lie between the
  * loads of two of them. The kernel has no data race, so the store is ordered behind one load and in
  * front of the other. Only barriers order it. But all threads pass as many barriers in front of the
- * load, as none of these is where part of the thread block may bypass it; so a store that is ordered
- * behind one thread's load is so behind all. Warp-wide instructions order lanes of one warp, which
- * execute each of them on the same side of the load.
+ * load, as none of these is where part of the thread block may bypass it; so a store that is
+ * ordered behind one thread's load is so behind all. Warp-wide instructions order lanes of one
+ * warp, which execute each of them on the same side of the load.
  *
  * So nothing is assumed where threads could be ordered otherwise: by barriers with counts,
  * mbarriers, calls, or loops with atomics whose results are read or loads that see what others
- * write. Without a loop a thread cannot wait for another, and what is ordered by chance is a race in
- * another run. For shared memory only such loops on shared memory count. Where a loop may wait for
- * other blocks, loads of global memory count if the kernel stores nothing through their pointers.
+ * write. Without a loop a thread cannot wait for another, and what is ordered by chance is a race
+ * in another run. For shared memory only such loops on shared memory count. Where a loop may wait
+ * for other blocks, loads of global memory count if the kernel stores nothing through their
+ * pointers.
  *
  * Programs do have benign races on flags: some thread stores "done" while others look whether it is
  * set. Such a word is read and written through the same pointer, so loads of global memory are not
@@ -32,10 +33,12 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 	bool local = false;
 
 	*may_wait = false;
-	if (!fn->f->entry || fn->n_refs || fn->indirect || fn->counted || fn->mbarriers || fn->alloca)
+	if (!fn->f->entry || fn->n_refs || fn->indirect || fn->counted ||
+	    fn->mbarriers || fn->alloca)
 		return GSR_LOADS_VARY;
 	for (s = fn->f->first; s; s = s->next)
-		local |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "local");
+		local |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CVTA &&
+			 gsr_insn_has(s->insn, "local");
 	waits = gsr_loop_waits(scratch, &fn->cfg, true);
 	gsr_arena_reset(scratch);
 	if (waits & 1u << GSR_WAIT_BLOCK)
@@ -88,7 +91,8 @@ static bool same_place(const struct gsr_operand *a, const struct gsr_operand *b)
 {
 	unsigned int i;
 
-	if (a->kind != b->kind || a->name != b->name || a->ival != b->ival || a->n_items != b->n_items)
+	if (a->kind != b->kind || a->name != b->name || a->ival != b->ival ||
+	    a->n_items != b->n_items)
 		return false;
 	for (i = 0; i < a->n_items; i++)
 		if (!same_place(&a->items[i], &b->items[i]))
@@ -181,7 +185,8 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, b
 	const struct gsr_stmt *s;
 
 	for (s = f->first; s; s = s->next) {
-		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address && s->insn->op == GSR_OP_LD;
+		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address &&
+			 s->insn->op == GSR_OP_LD;
 		stores |= written_to(s, waits) != NULL;
 		/* matrices and copies have stores of their own */
 		unknown |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CP &&
@@ -191,7 +196,8 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, b
 		return false;
 	find_roots(scratch, &r, f);
 	for (s = f->first; s; s = s->next) {
-		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address && s->insn->op == GSR_OP_LD;
+		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address &&
+			    s->insn->op == GSR_OP_LD;
 
 		at = load ? &s->insn->opnds[1] : written_to(s, waits);
 		if (!at)

@@ -98,8 +98,8 @@ static void set_state(struct gsr_based *t, const struct gsr_operand *o, enum sta
 /* 64 bits in and out, and no carry */
 static bool plain64(const struct gsr_insn *insn)
 {
-	return insn->n_mods && gsr_type_size(insn->mods[insn->n_mods - 1]) == 8 && !gsr_insn_has(insn, "cc") &&
-	       !gsr_insn_has(insn, "sat");
+	return insn->n_mods && gsr_type_size(insn->mods[insn->n_mods - 1]) == 8 &&
+	       !gsr_insn_has(insn, "cc") && !gsr_insn_has(insn, "sat");
 }
 
 /* Of two addresses, or of one and 0: the same in every launch */
@@ -121,7 +121,9 @@ static bool keeps_base(const struct gsr_insn *insn)
 	       insn->op == GSR_OP_MAD || insn->op == GSR_OP_SELP;
 }
 
-/* The result of an instruction that has a based operand; UNKNOWN and a refusal: it cannot be told */
+/*
+ * The result of an instruction that has a based operand; UNKNOWN and a refusal: it cannot be told
+ */
 static enum state transfer(struct gsr_based *t, const struct gsr_insn *insn)
 {
 	const struct gsr_operand *o = insn->opnds;
@@ -143,12 +145,14 @@ static enum state transfer(struct gsr_based *t, const struct gsr_insn *insn)
 	case GSR_OP_MAD:
 		if (n == 4 && insn->n_mods && !any_based(t, &o[1]) && !any_based(t, &o[2]) &&
 		    !gsr_insn_has(insn, "hi") && !gsr_insn_has(insn, "cc") &&
-		    gsr_type_size(insn->mods[insn->n_mods - 1]) == (gsr_insn_has(insn, "wide") ? 4 : 8))
+		    gsr_type_size(insn->mods[insn->n_mods - 1]) ==
+		    (gsr_insn_has(insn, "wide") ? 4 : 8))
 			return BASED;
 		break;
 	case GSR_OP_SELP:
 		/* set_state() has found the registers whose writes do not agree */
-		if (n == 4 && plain64(insn) && state_of(t, &o[1]) == BASED && state_of(t, &o[2]) == BASED)
+		if (n == 4 && plain64(insn) && state_of(t, &o[1]) == BASED &&
+		    state_of(t, &o[2]) == BASED)
 			return BASED;
 		break;
 	case GSR_OP_SETP:
@@ -221,7 +225,8 @@ static void name_results(struct gsr_based *t, const struct gsr_operand *o)
 		name_results(t, &o->items[i]);
 }
 
-struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f, const char **refusal)
+struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f,
+				 const char **refusal)
 {
 	unsigned int n = 0, room = 4;
 	const struct gsr_stmt *s;
@@ -242,7 +247,8 @@ struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function 
 	t->arena = a;
 	t->mask = room - 1;
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds && s->insn->opnds[0].kind != GSR_OPND_ADDR)
+		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds &&
+		    s->insn->opnds[0].kind != GSR_OPND_ADDR)
 			name_results(t, &s->insn->opnds[0]);
 	do {
 		t->changed = false;

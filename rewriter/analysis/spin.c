@@ -279,7 +279,8 @@ void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct g
 /* A fence alone, or time, tells a thread nothing of others */
 static bool reads(const struct gsr_insn *insn)
 {
-	return insn->op != GSR_OP_FENCE && insn->op != GSR_OP_MEMBAR && insn->op != GSR_OP_NANOSLEEP;
+	return insn->op != GSR_OP_FENCE && insn->op != GSR_OP_MEMBAR &&
+	       insn->op != GSR_OP_NANOSLEEP;
 }
 
 unsigned int gsr_loop_waits(struct gsr_arena *a, const struct gsr_cfg *cfg, bool reading)

@@ -20,8 +20,9 @@ static bool eight_bytes(const struct gsr_insn *insn)
 	return insn->n_mods && gsr_type_size(insn->mods[insn->n_mods - 1]) == 8;
 }
 
-const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn, const struct gsr_operand *top,
-			   const struct gsr_operand *o, const struct gsr_var *v)
+const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn,
+			   const struct gsr_operand *top, const struct gsr_operand *o,
+			   const struct gsr_var *v)
 {
 	bool address = top->kind == GSR_OPND_ADDR && o == &top->items[0], fine;
 
@@ -32,7 +33,8 @@ const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn, cons
 		       (o == top || (address && top->indexed && element(top, v)));
 		break;
 	case GSR_OP_ST:
-		fine = (o == top && top == &insn->opnds[insn->n_opnds - 1] && gsr_insn_has(insn, "param") && eight_bytes(insn)) ||
+		fine = (o == top && top == &insn->opnds[insn->n_opnds - 1] &&
+			gsr_insn_has(insn, "param") && eight_bytes(insn)) ||
 		       (address && (top->indexed ? element(top, v) : top->n_items == 1));
 		break;
 	case GSR_OP_TEX:
@@ -48,12 +50,15 @@ const char *gsr_global_use(struct gsr_pass *p, const struct gsr_insn *insn, cons
 	default:
 		fine = address && (top->indexed ? element(top, v) : top->n_items == 1);
 	}
-	return fine ? NULL : gsr_sprintf(p->arena, "variable %s named by %s in a way we do not know", v->name, insn->name);
+	return fine ? NULL :
+	       gsr_sprintf(p->arena, "variable %s named by %s in a way we do not know", v->name,
+			   insn->name);
 }
 
 const char *gsr_constant_use(struct gsr_pass *p, const struct gsr_insn *insn)
 {
-	if (insn->op == GSR_OP_ISSPACEP && (gsr_insn_has(insn, "const") || (p->constants && gsr_insn_has(insn, "global"))))
+	if (insn->op == GSR_OP_ISSPACEP &&
+	    (gsr_insn_has(insn, "const") || (p->constants && gsr_insn_has(insn, "global"))))
 		return "tells constant memory from global memory (isspacep)";
 	if (!gsr_insn_has(insn, "const"))
 		return NULL;
@@ -68,11 +73,14 @@ const char *gsr_globals_room(struct gsr_pass *p, const struct gsr_closure *c)
 
 	for (i = 0; i < c->n; i++)
 		n += c->fns[i]->n_globals;
-	return n > GSR_VARIABLES_MAX ? gsr_sprintf(p->arena, "more than %u variables of the module", GSR_VARIABLES_MAX) : NULL;
+	return n > GSR_VARIABLES_MAX ?
+	       gsr_sprintf(p->arena, "more than %u variables of the module", GSR_VARIABLES_MAX) :
+	       NULL;
 }
 
-const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn, const struct gsr_operand *top,
-			      const struct gsr_operand *o, const struct gsr_var *v)
+const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn,
+			      const struct gsr_operand *top, const struct gsr_operand *o,
+			      const struct gsr_var *v)
 {
 	const char *what = gsr_is_surface(v) ? "surface" : "texture";
 	bool fine = false;
@@ -94,9 +102,10 @@ const char *gsr_reference_use(struct gsr_pass *p, const struct gsr_insn *insn, c
 	default:
 		break;
 	}
-	if (!fine || strcmp(v->space, "global") != 0 || v->n_dims || top->kind != GSR_OPND_ADDR || top->indexed || top->ival ||
-	    o != &top->items[0])
-		return gsr_sprintf(p->arena, "%s reference %s, named by %s", what, v->name, insn->name);
+	if (!fine || strcmp(v->space, "global") != 0 || v->n_dims || top->kind != GSR_OPND_ADDR ||
+	    top->indexed || top->ival || o != &top->items[0])
+		return gsr_sprintf(p->arena, "%s reference %s, named by %s", what, v->name,
+				   insn->name);
 	/* there a handle says nothing of how it is sampled */
 	if (strstr(p->m->target, "texmode_independent"))
 		return gsr_sprintf(p->arena, "%s reference %s, with samplers apart", what, v->name);

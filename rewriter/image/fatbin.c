@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Module images. A fat binary is a header of 16 bytes and entries without gaps: header, payload padded to 8 bytes. Each
- * entry is PTX or machine code for one architecture, as it is or compressed (learnt from what nvcc 12 and 13 write):
+ * The reader of module images. A fat binary is a header of 16 bytes and a sequence of entries
+ * without gaps: a header, then a payload padded to 8 bytes. Each entry is PTX or machine code for
+ * one architecture, plain or compressed. The format, as observed in the output of nvcc 12 and 13:
  *   0 u16 kind                   4 u32 bytes of the header    8 u64 bytes of the payload, padded
  *  16 u32 compressed bytes      24 u16 minor, 26 u16 major   28 u32 architecture
  *  40 u64 flags                 56 u64 bytes when uncompressed
- *  20 u32 if not 0, where in the header options stand (u32 offset, u32 bytes of text), such as --compile-only
- * Nothing in it is believed: every size is checked against what surrounds it.
+ *  20 u32 0, or the place in the header of options such as --compile-only (u32 offset, u32 bytes)
+ * The input is not trusted: every size is checked against its surroundings.
  *
- * In: bytes. Out: the entries of fat binaries, unpacked. Assumes nothing.
+ * In: an image. Out: its kind and size, the entries of a fat binary and their uncompressed
+ * payload. Assumes nothing.
  */
 #include <elf.h>
 #include <lz4.h>
@@ -24,8 +26,8 @@
 #define WRAPPER_SIZE	24
 #define HEADER_SIZE	16
 #define ENTRY_MIN	64
-#define LZ4_RATIO	256		/* no byte of lz4 makes more */
-#define OFFSET_MAX	(1ULL << 32)	/* of what machine code's tables name */
+#define LZ4_RATIO	256		/* most bytes that one byte of lz4 expands to */
+#define OFFSET_MAX	(1ULL << 32)	/* of what an ELF file's tables refer to */
 
 enum gsr_status gsr_image_fail(struct gsr_error *err, enum gsr_status status, const char *fmt, ...)
 {
@@ -37,7 +39,8 @@ enum gsr_status gsr_image_fail(struct gsr_error *err, enum gsr_status status, co
 		err->status = status;
 		strcpy(err->message, where);
 		va_start(ap, fmt);
-		vsnprintf(err->message + sizeof(where) - 1, sizeof(err->message) - sizeof(where) + 1, fmt, ap);
+		vsnprintf(err->message + sizeof(where) - 1,
+			  sizeof(err->message) - sizeof(where) + 1, fmt, ap);
 		va_end(ap);
 	}
 	return status;
@@ -52,7 +55,7 @@ uint64_t gsr_get(const unsigned char *p, unsigned int bytes)
 	return v;
 }
 
-/* PTX: ".version" behind white space and comments. Stops at the first byte that cannot be either. */
+/* PTX begins with .version after white space and comments; reads no further than needed */
 bool gsr_is_ptx(const char *s, size_t max)
 {
 	static const char word[] = ".version";
@@ -67,7 +70,8 @@ bool gsr_is_ptx(const char *s, size_t max)
 			while (i < max && s[i] && s[i] != '\n')
 				i++;
 		} else if (s[i] == '/' && i + 1 < max && s[i + 1] == '*') {
-			for (i += 2; i < max && s[i] && !(s[i] == '*' && i + 1 < max && s[i + 1] == '/'); i++)
+			for (i += 2; i < max && s[i] &&
+			     !(s[i] == '*' && i + 1 < max && s[i + 1] == '/'); i++)
 				;
 			if (i >= max || !s[i])
 				return false;
@@ -107,7 +111,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Machine code: the end of whatever its tables name */
+/* The size of machine code: the end of the last thing that its tables refer to */
 static size_t elf_size(const unsigned char *p, size_t max)
 {
 	uint64_t end = sizeof(Elf64_Ehdr), table;
@@ -172,8 +176,9 @@ size_t gsr_image_size(const void *image, size_t max)
 	}
 }
 
-/* The entry at *@pos of @end bytes; moves *@pos. NULL: fine, else what is wrong */
-static const char *next_entry(const unsigned char *base, size_t *pos, size_t end, struct gsr_entry *e)
+/* Reads the entry at *@pos of @end bytes and advances *@pos. NULL, or what is wrong */
+static const char *next_entry(const unsigned char *base, size_t *pos, size_t end,
+			      struct gsr_entry *e)
 {
 	const unsigned char *p = base + *pos;
 	uint64_t head;
@@ -196,8 +201,8 @@ static const char *next_entry(const unsigned char *base, size_t *pos, size_t end
 	return NULL;
 }
 
-enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gsr_entry **out, unsigned int *n,
-				   struct gsr_error *err)
+enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gsr_entry **out,
+				   unsigned int *n, struct gsr_error *err)
 {
 	size_t end = gsr_fatbin_size(p, max), pos, room = 0;
 	struct gsr_entry *list = NULL, *grown;
@@ -207,10 +212,13 @@ enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gs
 	*out = NULL;
 	*n = 0;
 	if (!end)
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "fat binary with an impossible size, or truncated");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "fat binary with an impossible size, or truncated");
 	for (pos = gsr_get(p + 6, 2); pos < end && status == GSR_OK; ++*n) {
 		if (*n == GSR_ENTRIES_MAX) {
-			status = gsr_image_fail(err, GSR_ERR_LIMIT, "fat binary of more than %d entries", GSR_ENTRIES_MAX);
+			status = gsr_image_fail(err, GSR_ERR_LIMIT,
+						"fat binary of more than %d entries",
+						GSR_ENTRIES_MAX);
 			break;
 		}
 		if (*n == room) {
@@ -235,26 +243,35 @@ enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gs
 	return status;
 }
 
-enum gsr_status gsr_fatbin_unpack(const struct gsr_entry *e, uint64_t *budget, char **data, size_t *size,
-				  struct gsr_error *err)
+enum gsr_status gsr_fatbin_unpack(const struct gsr_entry *e, uint64_t *budget, char **data,
+				  size_t *size, struct gsr_error *err)
 {
 	bool packed = e->flags & (GSR_FLAG_LZ4 | GSR_FLAG_ZSTD | GSR_FLAG_OLD);
 	uint64_t in = packed ? e->compressed : e->size, out = packed ? e->uncompressed : e->size;
 	char *text;
 
 	if (e->flags & GSR_FLAG_OLD)
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry compressed in a way nvcc no longer uses; compile it again");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "entry compressed in a way nvcc no longer uses; "
+				      "compile it again");
 	if (!in || in > e->size)
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary: compressed size larger than the entry");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "entry of a fat binary: compressed size larger "
+				      "than the entry");
 	if (out > GSR_TEXT_MAX)
-		return gsr_image_fail(err, GSR_ERR_LIMIT, "entry of a fat binary larger than %u MiB", GSR_TEXT_MAX >> 20);
+		return gsr_image_fail(err, GSR_ERR_LIMIT,
+				      "entry of a fat binary larger than %u MiB",
+				      GSR_TEXT_MAX >> 20);
 	if (out > *budget)
-		return gsr_image_fail(err, GSR_ERR_LIMIT, "fat binary of which more than %u MiB would have to be uncompressed",
-				      GSR_UNPACK_MAX >> 20);
+		return gsr_image_fail(err, GSR_ERR_LIMIT,
+				      "fat binary of which more than %u MiB would have to "
+				      "be uncompressed", GSR_UNPACK_MAX >> 20);
 	if ((e->flags & GSR_FLAG_LZ4 && out / LZ4_RATIO > in) ||
-	    (e->flags & GSR_FLAG_ZSTD && ZSTD_getFrameContentSize(e->payload, in) != ZSTD_CONTENTSIZE_UNKNOWN &&
+	    (e->flags & GSR_FLAG_ZSTD &&
+	     ZSTD_getFrameContentSize(e->payload, in) != ZSTD_CONTENTSIZE_UNKNOWN &&
 	     ZSTD_getFrameContentSize(e->payload, in) != out))
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary: the header lies about its size");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "entry of a fat binary: the header lies about its size");
 	text = malloc(out + 1);
 	if (!text)
 		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
@@ -278,5 +295,6 @@ enum gsr_status gsr_fatbin_unpack(const struct gsr_entry *e, uint64_t *budget, c
 	return GSR_OK;
 corrupt:
 	free(text);
-	return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary: corrupt compressed data");
+	return gsr_image_fail(err, GSR_ERR_FORMAT,
+			      "entry of a fat binary: corrupt compressed data");
 }

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside the image reader: fatbin.c knows containers, select.c chooses from them, link.c joins units. */
+/*
+ * Internal to the image reader: fatbin.c parses containers, select.c chooses among their entries,
+ * link.c links translation units.
+ */
 #ifndef GSR_FATBIN_H
 #define GSR_FATBIN_H
 
 #include "rewriter/gsr.h"
 
-#define GSR_TEXT_MAX	(256u << 20)	/* bytes of one uncompressed entry, and of all units of a program together */
-#define GSR_UNPACK_MAX	(512u << 20)	/* bytes uncompressed for one question, what is thrown away again included */
+/* most bytes of an uncompressed entry, and of a linked program */
+#define GSR_TEXT_MAX	(256u << 20)
+/* most bytes that one call may uncompress, including what it discards */
+#define GSR_UNPACK_MAX	(512u << 20)
 #define GSR_ENTRIES_MAX	4096		/* entries of a fat binary */
 #define GSR_UNITS_MAX	65536		/* translation units of a program */
 
-/* An entry's kind, and what of its flags matters */
+/* Kinds of entries, and those of their flags that matter here */
 #define GSR_KIND_PTX	1
 #define GSR_KIND_ELF	2
-#define GSR_KIND_LTO	8		/* what -dlto keeps: only the linker and the driver can read it */
-#define GSR_FLAG_OLD	(1ULL << 12)	/* a compression of its own that nvcc no longer writes */
+#define GSR_KIND_LTO	8		/* -dlto: only linker and driver can read it */
+#define GSR_FLAG_OLD	(1ULL << 12)	/* NVIDIA's own compression; nvcc no longer writes it */
 #define GSR_FLAG_LZ4	(1ULL << 13)
 #define GSR_FLAG_ZSTD	(1ULL << 15)
 #define GSR_FLAG_EXACT	(1ULL << 20)	/* sm_90a: for this architecture only */
@@ -31,13 +36,13 @@ enum gsr_status gsr_image_fail(struct gsr_error *err, enum gsr_status status, co
 	__attribute__((format(printf, 3, 4)));
 bool gsr_is_ptx(const char *s, size_t max);
 
-/* Bytes of a fat binary with its header, 0 if it is none or does not fit @max */
+/* Bytes of a fat binary with its header; 0: it is none, or exceeds @max */
 size_t gsr_fatbin_size(const unsigned char *p, size_t max);
 /* Its entries, at most GSR_ENTRIES_MAX, malloc'd */
-enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gsr_entry **out, unsigned int *n,
-				   struct gsr_error *err);
-/* The bytes of an entry, malloc'd, a NUL behind them; *budget is what may still be uncompressed. */
-enum gsr_status gsr_fatbin_unpack(const struct gsr_entry *e, uint64_t *budget, char **data, size_t *size,
-				  struct gsr_error *err);
+enum gsr_status gsr_fatbin_entries(const unsigned char *p, size_t max, struct gsr_entry **out,
+				   unsigned int *n, struct gsr_error *err);
+/* An entry's bytes, malloc'd, with a NUL added; charges *budget, the bytes still allowed */
+enum gsr_status gsr_fatbin_unpack(const struct gsr_entry *e, uint64_t *budget, char **data,
+				  size_t *size, struct gsr_error *err);
 
 #endif /* GSR_FATBIN_H */

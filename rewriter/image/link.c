@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A linker for PTX: the units of a relocatable program become one module, so that the passes see
- * whole call graphs.
+ * A linker for PTX: merges the translation units of a relocatable program into one module, so that
+ * the passes see whole call graphs.
  *
- * Names with a linkage mean one thing in all units: a strong definition wins over weak ones, of
- * weak ones the first, two strong ones are an error; declarations fall away where there is a
- * definition. Names without a linkage are their unit's own: where two units have the same one,
- * they are renamed, in the units' texts. Prototypes of all functions come first, then all
- * variables, then the functions, so that everything is declared before it is used.
+ * A name with a linkage is global. A strong definition is preferred to weak ones, the first weak
+ * one to others; two strong ones are an error. Declarations are dropped if there is a definition. A
+ * name without a linkage is local to its unit: if it clashes with a name of another unit, it is
+ * renamed in its unit's text. The output has prototypes of all functions first, then all variables,
+ * then the functions, so that everything is declared before it is used.
  *
- * In: the units' PTX. Out: one module's text. Assumes that each unit is complete PTX: it is parsed
+ * In: the units' PTX. Out: the text of one module. Assumes nothing of the units: they are parsed
  * here.
  */
 #include <stdio.h>
@@ -23,16 +23,16 @@
 struct symbol {
 	const char *name;
 	const struct gsr_item *item;	/* the definition, else the first declaration */
-	bool strong, weak;		/* what the definition is; neither: declared only */
-	bool linked;			/* has a linkage in some unit */
+	bool strong, weak;		/* the definition is; neither: only declared so far */
+	bool linked;			/* is global in some unit */
 	unsigned int linked_in;		/* ... the last such unit, from 1 */
-	unsigned int owners, owner;	/* units that have it for themselves; the last, from 1 */
-	const char *to;			/* its name in unit to_in, from 1 */
+	unsigned int owners, owner;	/* units to which it is local; the last one, from 1 */
+	const char *to;			/* its new name in unit to_in, from 1 */
 	unsigned int to_in;
 };
 
 struct unit {
-	const char *text;		/* as given, or renamed */
+	const char *text;		/* the input, or renamed */
 	size_t size;
 	char *renamed;
 	struct gsr_module *module;
@@ -46,12 +46,13 @@ struct linker {
 	unsigned int n_symbols, room;
 	struct gsr_module out;
 	struct gsr_error *err;
-	const char *tag;		/* occurs in no unit */
+	const char *tag;		/* part of new names; occurs in no unit */
 };
 
 static const char *item_name(const struct gsr_item *i)
 {
-	return i->kind == GSR_ITEM_FUNCTION ? i->function->name : i->kind == GSR_ITEM_VAR ? i->var->name : NULL;
+	return i->kind == GSR_ITEM_FUNCTION ? i->function->name :
+	       i->kind == GSR_ITEM_VAR ? i->var->name : NULL;
 }
 
 static const char *item_linkage(const struct gsr_item *i)
@@ -68,25 +69,24 @@ static bool is_definition(const struct gsr_item *i)
 	return strcmp(item_linkage(i), "extern") != 0;
 }
 
-/* Without a linkage, a name is known in its unit only */
-static bool is_own(const struct gsr_item *i)
+static bool is_local(const struct gsr_item *i)
 {
 	return !*item_linkage(i);
 }
 
-static enum gsr_status parse(struct linker *l, struct unit *u)
+static enum gsr_status parse_unit(struct linker *l, struct unit *u)
 {
 	struct gsr_error err;
 	enum gsr_status status = gsr_parse(u->text, u->size, "<unit>", &u->module, &err);
 
 	if (status != GSR_OK)
-		gsr_image_fail(l->err, status, "unit %u of a relocatable program: %.160s", (unsigned int)(u - l->units) + 1,
-			       err.message);
+		gsr_image_fail(l->err, status, "unit %u of a relocatable program: %.160s",
+			       (unsigned int)(u - l->units) + 1, err.message);
 	return status;
 }
 
 /* The mark of an interned name is its symbol's number plus 1 */
-static struct symbol *symbol(struct linker *l, const char *text)
+static struct symbol *symbol_of(struct linker *l, const char *text)
 {
 	const char *name = gsr_intern_str(l->arena, text);
 	unsigned long *mark = gsr_intern_mark(name);
@@ -106,7 +106,7 @@ static struct symbol *symbol(struct linker *l, const char *text)
 	return &l->symbols[*mark - 1];
 }
 
-/* What the token at hand is called in unit @k; NULL: as it is written */
+/* The new name of token @t in unit @k; NULL: it keeps its name */
 static const char *new_name(struct linker *l, const struct gsr_token *t, unsigned int k)
 {
 	const struct symbol *s;
@@ -119,8 +119,8 @@ static const char *new_name(struct linker *l, const struct gsr_token *t, unsigne
 	return s && s->to_in == k + 1 ? s->to : NULL;
 }
 
-/* Unit @k with its names replaced, parsed again */
-static enum gsr_status apply(struct linker *l, unsigned int k)
+/* Renames symbols in the text of unit @k and parses it again */
+static enum gsr_status rename_symbols(struct linker *l, unsigned int k)
 {
 	struct unit *u = &l->units[k];
 	const char *last = u->text, *to;
@@ -136,7 +136,8 @@ static enum gsr_status apply(struct linker *l, unsigned int k)
 		room += to ? strlen(to) : 0;
 	} while (t.kind != GSR_TOK_END && t.kind != GSR_TOK_BAD);
 	if (room > GSR_TEXT_MAX)
-		return gsr_image_fail(l->err, GSR_ERR_LIMIT, "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
+		return gsr_image_fail(l->err, GSR_ERR_LIMIT,
+				      "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
 	out = malloc(room);
 	if (!out)
 		return gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
@@ -160,7 +161,7 @@ static enum gsr_status apply(struct linker *l, unsigned int k)
 	u->size = len;
 	gsr_module_free(u->module);
 	u->module = NULL;
-	return parse(l, u);
+	return parse_unit(l, u);
 }
 
 static void choose_tag(struct linker *l)
@@ -176,23 +177,23 @@ static void choose_tag(struct linker *l)
 }
 
 /*
- * Own names of unit @k that another unit has too, or knows by a linkage. The first unit's are renamed as well: by its name
- * alone, nobody could tell in the linked program which of them is meant.
+ * Renames those local names of unit @k that another unit has, too. The first unit's are no
+ * exception: otherwise the name would be ambiguous to a reader of the linked program.
  */
-static enum gsr_status rename_own(struct linker *l, unsigned int k)
+static enum gsr_status rename_locals(struct linker *l, unsigned int k)
 {
 	const struct gsr_item *i;
 	bool any = false;
 
 	for (i = l->units[k].module->first; i; i = i->next)
-		if (i->kind != GSR_ITEM_DIRECTIVE && !is_own(i))
-			symbol(l, item_name(i))->linked_in = k + 1;
+		if (i->kind != GSR_ITEM_DIRECTIVE && !is_local(i))
+			symbol_of(l, item_name(i))->linked_in = k + 1;
 	for (i = l->units[k].module->first; i; i = i->next) {
 		struct symbol *s;
 
-		if (i->kind == GSR_ITEM_DIRECTIVE || !is_own(i))
+		if (i->kind == GSR_ITEM_DIRECTIVE || !is_local(i))
 			continue;
-		s = symbol(l, item_name(i));
+		s = symbol_of(l, item_name(i));
 		if (s->linked_in == k + 1 || s->to_in == k + 1 || (!s->linked && s->owners < 2))
 			continue;
 		if (!l->tag)
@@ -201,10 +202,10 @@ static enum gsr_status rename_own(struct linker *l, unsigned int k)
 		s->to_in = k + 1;
 		any = true;
 	}
-	return any ? apply(l, k) : GSR_OK;
+	return any ? rename_symbols(l, k) : GSR_OK;
 }
 
-static void find_names(struct linker *l)
+static void count_owners(struct linker *l)
 {
 	const struct gsr_item *i;
 	struct symbol *s;
@@ -214,8 +215,8 @@ static void find_names(struct linker *l)
 		for (i = l->units[k].module->first; i; i = i->next) {
 			if (i->kind == GSR_ITEM_DIRECTIVE)
 				continue;
-			s = symbol(l, item_name(i));
-			if (!is_own(i)) {
+			s = symbol_of(l, item_name(i));
+			if (!is_local(i)) {
 				s->linked = true;
 			} else if (s->owner != k + 1) {
 				s->owner = k + 1;
@@ -224,7 +225,7 @@ static void find_names(struct linker *l)
 		}
 }
 
-static enum gsr_status enter_unit(struct linker *l, unsigned int k)
+static enum gsr_status define_symbols(struct linker *l, unsigned int k)
 {
 	const struct gsr_item *i;
 
@@ -234,17 +235,19 @@ static enum gsr_status enter_unit(struct linker *l, unsigned int k)
 
 		if (i->kind == GSR_ITEM_DIRECTIVE)
 			continue;
-		s = symbol(l, item_name(i));
+		s = symbol_of(l, item_name(i));
 		weak = !strcmp(item_linkage(i), "weak");
 		common = !strcmp(item_linkage(i), "common");
 		if (!s->item)
 			s->item = i;
 		if (s->item->kind != i->kind)
-			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program: %.100s is a function and a variable",
-					      s->name);
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT,
+					      "relocatable program: %.100s is a function "
+					      "and a variable", s->name);
 		if (!is_definition(i)) {
-			/* .extern .shared: each unit may ask for an alignment */
-			if (i->kind == GSR_ITEM_VAR && !s->strong && !s->weak && i->var->align > s->item->var->align)
+			/* of .extern .shared declarations the largest alignment is kept */
+			if (i->kind == GSR_ITEM_VAR && !s->strong && !s->weak &&
+			    i->var->align > s->item->var->align)
 				s->item = i;
 			continue;
 		}
@@ -255,7 +258,9 @@ static enum gsr_status enter_unit(struct linker *l, unsigned int k)
 			continue;
 		}
 		if (s->strong)
-			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program: %.100s is defined twice", s->name);
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT,
+					      "relocatable program: %.100s is defined twice",
+					      s->name);
 		s->strong = true;
 		s->item = i;
 	}
@@ -275,9 +280,9 @@ static void append_item(struct linker *l, struct gsr_item item)
 	l->out.last = i;
 }
 
-enum what { PROTOTYPES, VARIABLES, FUNCTIONS };
+enum section { PROTOTYPES, VARIABLES, FUNCTIONS };
 
-static void emit_items(struct linker *l, enum what what)
+static void emit_items(struct linker *l, enum section what)
 {
 	struct gsr_function *proto;
 	struct gsr_item *i;
@@ -292,7 +297,7 @@ static void emit_items(struct linker *l, enum what what)
 					append_item(l, *i);
 				continue;
 			}
-			s = symbol(l, item_name(i));
+			s = symbol_of(l, item_name(i));
 			if (s->item != i)
 				continue;
 			if (i->kind == GSR_ITEM_VAR) {
@@ -306,12 +311,13 @@ static void emit_items(struct linker *l, enum what what)
 				*proto = *i->function;
 				proto->body = false;
 				proto->first = proto->last = NULL;
-				append_item(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION, .function = proto });
+				append_item(l, (struct gsr_item){ .kind = GSR_ITEM_FUNCTION,
+								  .function = proto });
 			}
 		}
 }
 
-static unsigned long version_number(const char *text)
+static unsigned long version_of(const char *text)
 {
 	char *end;
 	unsigned long major = strtoul(text, &end, 10);
@@ -319,13 +325,13 @@ static unsigned long version_number(const char *text)
 	return major * 1000 + (*end == '.' ? strtoul(end + 1, NULL, 10) : 0);
 }
 
-/* Does the target say more than an architecture: sm_90a, "sm_90, debug"? */
-static bool is_particular(const char *target)
+/* Is the target more than an architecture, such as sm_90a or "sm_90, debug"? */
+static bool is_specific(const char *target)
 {
 	return target[strspn(target, "smcoute_0123456789p")] != 0;
 }
 
-static enum gsr_status header(struct linker *l)
+static enum gsr_status merge_headers(struct linker *l)
 {
 	const struct gsr_module *m = l->units[0].module, *u;
 	unsigned int k;
@@ -335,22 +341,27 @@ static enum gsr_status header(struct linker *l)
 	for (k = 1; k < l->n; k++) {
 		u = l->units[k].module;
 		if (u->address_size != m->address_size)
-			return gsr_image_fail(l->err, GSR_ERR_FORMAT, "relocatable program of 32-bit and 64-bit units");
-		if (version_number(u->version) > version_number(l->out.version))
+			return gsr_image_fail(l->err, GSR_ERR_FORMAT,
+					      "relocatable program of 32-bit and 64-bit units");
+		if (version_of(u->version) > version_of(l->out.version))
 			l->out.version = u->version;
 	}
-	/* the highest target holds all instructions of the lower ones, unless one is for particular machines */
+	/* the highest target has all instructions of the others, unless one of these is specific */
 	for (k = 0; k < l->n; k++) {
 		u = l->units[k].module;
-		if (!l->out.target || u->arch > l->out.arch || (u->arch == l->out.arch && is_particular(u->target))) {
+		if (!l->out.target || u->arch > l->out.arch ||
+		    (u->arch == l->out.arch && is_specific(u->target))) {
 			l->out.target = u->target;
 			l->out.arch = u->arch;
 		}
 	}
 	for (k = 0; k < l->n; k++)
-		if (is_particular(l->units[k].module->target) && strcmp(l->units[k].module->target, l->out.target) != 0)
-			return gsr_image_fail(l->err, GSR_ERR_UNSUPPORTED, "relocatable program of units for %.40s and for %.40s",
-					      l->units[k].module->target, l->out.target);
+		if (is_specific(l->units[k].module->target) &&
+		    strcmp(l->units[k].module->target, l->out.target) != 0)
+			return gsr_image_fail(l->err, GSR_ERR_UNSUPPORTED,
+					      "relocatable program of units for %.40s "
+					      "and for %.40s", l->units[k].module->target,
+					      l->out.target);
 	return GSR_OK;
 }
 
@@ -364,16 +375,16 @@ static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
 		return gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
 	gsr_arena_escape(l->arena, &nomem);
 	for (k = 0; k < l->n && status == GSR_OK; k++)
-		status = parse(l, &l->units[k]);
+		status = parse_unit(l, &l->units[k]);
 	if (status == GSR_OK)
-		find_names(l);
+		count_owners(l);
 	for (k = 0; k < l->n && status == GSR_OK; k++) {
-		status = rename_own(l, k);
+		status = rename_locals(l, k);
 		if (status == GSR_OK)
-			status = enter_unit(l, k);
+			status = define_symbols(l, k);
 	}
 	if (status == GSR_OK)
-		status = header(l);
+		status = merge_headers(l);
 	if (status == GSR_OK) {
 		emit_items(l, PROTOTYPES);
 		emit_items(l, VARIABLES);
@@ -382,7 +393,9 @@ static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
 		if (!*ptx)
 			status = gsr_image_fail(l->err, GSR_ERR_NOMEM, "out of memory");
 		else if (*size > GSR_TEXT_MAX)
-			status = gsr_image_fail(l->err, GSR_ERR_LIMIT, "relocatable program larger than %u MiB", GSR_TEXT_MAX >> 20);
+			status = gsr_image_fail(l->err, GSR_ERR_LIMIT,
+						"relocatable program larger than %u MiB",
+						GSR_TEXT_MAX >> 20);
 	}
 	gsr_arena_escape(l->arena, NULL);
 	if (status != GSR_OK) {
@@ -392,7 +405,8 @@ static enum gsr_status link_units(struct linker *l, char **ptx, size_t *size)
 	return status;
 }
 
-enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size, struct gsr_error *err)
+enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size,
+			     struct gsr_error *err)
 {
 	struct linker l = { .n = n, .err = err, .arena = gsr_arena_new() };
 	enum gsr_status status;
@@ -410,7 +424,8 @@ enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char 
 			l.units[k].text = texts[k].data;
 			l.units[k].size = strnlen(texts[k].data, texts[k].size);
 		}
-		status = n ? link_units(&l, ptx, size) : gsr_image_fail(err, GSR_ERR_FORMAT, "relocatable program without units");
+		status = n ? link_units(&l, ptx, size) :
+			 gsr_image_fail(err, GSR_ERR_FORMAT, "relocatable program without units");
 	}
 	if (status != GSR_OK)
 		*size = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which PTX of an image says what the device runs. The driver prefers machine code to PTX; then
- * the twin must be made of the PTX that the machine code was made of, and of no other: what is
- * compiled for another architecture may be another program (__CUDA_ARCH__; kernels that are empty
- * below sm_90 are common). Machine code names the architecture it was written for.
+ * The choice of the PTX in an image that corresponds to what the device would run. The driver
+ * prefers machine code to PTX. Then the twin has to come from the very PTX that was assembled into
+ * that machine code: PTX for another architecture may be another program (__CUDA_ARCH__; kernels
+ * that are empty below sm_90 are common). Machine code records the architecture of its PTX.
  *
- * In: an image and the device's architecture. Out: the PTX to rewrite, or why there is none.
- * Assumes nothing.
+ * In: an image and the device's architecture. Out: the PTX to rewrite, or the reason why there is
+ * none. Assumes nothing.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -14,9 +14,10 @@
 #include <string.h>
 #include "fatbin.h"
 
-#define CUINFO_TYPE	1000		/* of the note that says what machine code was made of */
+#define CUINFO_TYPE	1000		/* note type: the virtual architecture of machine code */
 
-enum flavour { PLAIN, FAMILY, EXACT };	/* sm_100, sm_100f, sm_100a: the more particular, the better */
+/* sm_100, sm_100f, sm_100a: the more specific is preferred */
+enum flavour { PLAIN, FAMILY, EXACT };
 static const char *const suffix[] = { "", "f", "a" };
 
 struct target {
@@ -24,11 +25,11 @@ struct target {
 	enum flavour flavour;
 };
 
-/* The machine code that the driver would take: for which architecture, and made of PTX for which */
+/* The machine code that the driver would choose */
 struct code {
 	bool any;
 	struct target target;
-	unsigned int from;
+	unsigned int from;		/* architecture of the PTX that it was assembled from */
 };
 
 static enum flavour flavour_of(const struct gsr_entry *e)
@@ -36,7 +37,10 @@ static enum flavour flavour_of(const struct gsr_entry *e)
 	return e->flags & GSR_FLAG_EXACT ? EXACT : e->flags & GSR_FLAG_FAMILY ? FAMILY : PLAIN;
 }
 
-/* .target sm_90a runs on 9.0 only, sm_100f on 10.x from 10.0; other PTX on whatever is newer, machine code within its x */
+/*
+ * sm_90a runs on 9.0 only, sm_100f on 10.0 and later minor versions; other PTX on all later
+ * architectures, other machine code on later minor versions
+ */
 static bool runs_on(struct target t, bool ptx, unsigned int arch)
 {
 	if (t.flavour == EXACT)
@@ -46,7 +50,7 @@ static bool runs_on(struct target t, bool ptx, unsigned int arch)
 	return t.arch <= arch;
 }
 
-/* What PTX says of itself; @otherwise if it does not */
+/* The .target of PTX; @otherwise if there is none */
 static struct target target_of(const char *ptx, struct target otherwise)
 {
 	const char *t = strstr(ptx, ".target");
@@ -63,20 +67,22 @@ static struct target target_of(const char *ptx, struct target otherwise)
 	return out;
 }
 
-static bool better(struct target a, struct target b)
+static bool is_better(struct target a, struct target b)
 {
 	return a.arch > b.arch || (a.arch == b.arch && a.flavour > b.flavour);
 }
 
-/* The architecture in a note section; 0: it says none */
+/* The virtual architecture in a note section; 0 none */
 static unsigned int note_arch(const unsigned char *p, size_t size)
 {
 	while (size >= 12) {
-		uint64_t name = (gsr_get(p, 4) + 3) & ~3ULL, desc = gsr_get(p + 4, 4), whole = 12 + name + ((desc + 3) & ~3ULL);
+		uint64_t name = (gsr_get(p, 4) + 3) & ~3ULL, desc = gsr_get(p + 4, 4),
+			whole = 12 + name + ((desc + 3) & ~3ULL);
 
 		if (whole > size)
 			return 0;
-		if (gsr_get(p + 8, 4) == CUINFO_TYPE && name >= 12 && !memcmp(p + 12, "NVIDIA Corp", 12) && desc >= 4)
+		if (gsr_get(p + 8, 4) == CUINFO_TYPE && name >= 12 &&
+		    !memcmp(p + 12, "NVIDIA Corp", 12) && desc >= 4)
 			return (unsigned int)gsr_get(p + 12 + name + 2, 2);
 		p += whole;
 		size -= whole;
@@ -84,8 +90,11 @@ static unsigned int note_arch(const unsigned char *p, size_t size)
 	return 0;
 }
 
-/* The virtual architecture that machine code was made for: a note of its own, or, in the older form, a byte of its flags */
-static unsigned int made_from(const unsigned char *p, size_t size)
+/*
+ * The virtual architecture that machine code was assembled from: in a note, or, in the older
+ * format, in a byte of the ELF flags; 0 not known
+ */
+static unsigned int virtual_arch(const unsigned char *p, size_t size)
 {
 	unsigned int i, arch = 0;
 	Elf64_Ehdr eh;
@@ -94,19 +103,20 @@ static unsigned int made_from(const unsigned char *p, size_t size)
 	if (size < sizeof(eh) || memcmp(p, ELFMAG, SELFMAG))
 		return 0;
 	memcpy(&eh, p, sizeof(eh));
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof(sh) || eh.e_shoff > size ||
-	    (size - eh.e_shoff) / sizeof(sh) < eh.e_shnum)
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_shentsize != sizeof(sh) ||
+	    eh.e_shoff > size || (size - eh.e_shoff) / sizeof(sh) < eh.e_shnum)
 		return 0;
 	for (i = 0; i < eh.e_shnum && !arch; i++) {
 		memcpy(&sh, p + eh.e_shoff + i * sizeof(sh), sizeof(sh));
-		if (sh.sh_type == SHT_NOTE && sh.sh_offset <= size && sh.sh_size <= size - sh.sh_offset)
+		if (sh.sh_type == SHT_NOTE && sh.sh_offset <= size &&
+		    sh.sh_size <= size - sh.sh_offset)
 			arch = note_arch(p + sh.sh_offset, sh.sh_size);
 	}
 	return !arch && eh.e_ident[EI_ABIVERSION] <= 7 ? eh.e_flags >> 16 & 0xff : arch;
 }
 
-static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned int arch, struct code *code,
-			const struct gsr_entry **chosen)
+static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned int arch,
+			struct code *code, const struct gsr_entry **chosen)
 {
 	unsigned int i;
 
@@ -114,7 +124,8 @@ static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned i
 	for (i = 0; i < n; i++) {
 		struct target t = { list[i].arch, flavour_of(&list[i]) };
 
-		if (list[i].kind != GSR_KIND_ELF || !runs_on(t, false, arch) || (code->any && !better(t, code->target)))
+		if (list[i].kind != GSR_KIND_ELF || !runs_on(t, false, arch) ||
+		    (code->any && !is_better(t, code->target)))
 			continue;
 		code->any = true;
 		code->target = t;
@@ -122,26 +133,27 @@ static void choose_code(const struct gsr_entry *list, unsigned int n, unsigned i
 	}
 }
 
-/* What code->from is; machine code that cannot be read was made for what it runs on */
-static void read_code(const struct gsr_entry *e, struct code *code, uint64_t *budget)
+/* Sets code->from: for machine code that cannot be read, the architecture that it runs on */
+static void find_virtual_arch(const struct gsr_entry *e, struct code *code, uint64_t *budget)
 {
 	size_t size;
 	char *elf;
 
 	code->from = 0;
 	if (!(e->flags & (GSR_FLAG_LZ4 | GSR_FLAG_ZSTD | GSR_FLAG_OLD))) {
-		code->from = made_from(e->payload, e->size);
+		code->from = virtual_arch(e->payload, e->size);
 	} else if (gsr_fatbin_unpack(e, budget, &elf, &size, NULL) == GSR_OK) {
-		code->from = made_from((const unsigned char *)elf, size);
+		code->from = virtual_arch((const unsigned char *)elf, size);
 		free(elf);
 	}
 	if (!code->from)
 		code->from = code->target.arch;
 }
 
-/* PTX of one entry. GSR_OK with *ptx NULL: it is not for this machine */
-static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, uint64_t *budget, char **ptx, size_t *size,
-			    struct target *target, struct gsr_error *err)
+/* The PTX of one entry. GSR_OK with *ptx NULL: it does not run on @arch */
+static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, uint64_t *budget,
+				  char **ptx, size_t *size, struct target *target,
+				  struct gsr_error *err)
 {
 	struct target t = { e->arch, flavour_of(e) };
 	enum gsr_status status;
@@ -156,7 +168,8 @@ static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, 
 	if (!gsr_is_ptx(*ptx, *size)) {
 		free(*ptx);
 		*ptx = NULL;
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "entry of a fat binary is marked as PTX and is not");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "entry of a fat binary is marked as PTX and is not");
 	}
 	*target = target_of(*ptx, t);
 	if (!runs_on(*target, true, arch)) {
@@ -166,37 +179,47 @@ static enum gsr_status take_entry(const struct gsr_entry *e, unsigned int arch, 
 	return GSR_OK;
 }
 
-/* Highest architecture first, the more particular first, the later entry first */
+/* Highest architecture first, then the more specific, then the later entry */
 static int by_target(const void *a, const void *b)
 {
-	const struct gsr_entry *x = *(const struct gsr_entry *const *)a, *y = *(const struct gsr_entry *const *)b;
+	const struct gsr_entry *x = *(const struct gsr_entry *const *)a,
+		*y = *(const struct gsr_entry *const *)b;
 	struct target s = { x->arch, flavour_of(x) }, t = { y->arch, flavour_of(y) };
 
-	if (better(s, t) || better(t, s))
-		return better(s, t) ? -1 : 1;
+	if (is_better(s, t) || is_better(t, s))
+		return is_better(s, t) ? -1 : 1;
 	return x > y ? -1 : x < y;
 }
 
-static enum gsr_status no_ptx(const struct gsr_entry *list, unsigned int n, const struct code *code, unsigned int ptx,
-			      struct gsr_error *err)
+static enum gsr_status explain_no_ptx(const struct gsr_entry *list, unsigned int n,
+				      const struct code *code, unsigned int ptx,
+				      struct gsr_error *err)
 {
 	unsigned int i, lto = 0;
 
 	for (i = 0; i < n; i++)
 		lto += list[i].kind == GSR_KIND_LTO;
 	if (ptx && code->any)
-		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code for sm_%u%s was made of PTX for sm_%u%s, which is not there",
-				      code->target.arch, suffix[code->target.flavour], code->from, suffix[code->target.flavour]);
+		return gsr_image_fail(err, GSR_ERR_NO_PTX,
+				      "machine code for sm_%u%s was made of PTX for sm_%u%s, "
+				      "which is not there", code->target.arch,
+				      suffix[code->target.flavour], code->from,
+				      suffix[code->target.flavour]);
 	if (ptx)
 		return gsr_image_fail(err, GSR_ERR_NO_PTX, "PTX for other architectures only");
 	if (lto)
-		return gsr_image_fail(err, GSR_ERR_NO_PTX, "link-time optimisation code (-dlto) only, no PTX");
+		return gsr_image_fail(err, GSR_ERR_NO_PTX,
+				      "link-time optimisation code (-dlto) only, no PTX");
 	return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
 }
 
-/* From the candidates, best first, the first that fits; of one architecture the most particular, whatever its entry says */
-static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const struct code *code, unsigned int arch,
-			    uint64_t *budget, char **ptx, size_t *size, struct gsr_error *err)
+/*
+ * Picks the first candidate that runs on @arch; @list is sorted by by_target(). Among candidates of
+ * one architecture, the .target in the text decides which is most specific, not the entry's flags
+ */
+static enum gsr_status pick_ptx(const struct gsr_entry **list, unsigned int n,
+				const struct code *code, unsigned int arch, uint64_t *budget,
+				char **ptx, size_t *size, struct gsr_error *err)
 {
 	struct target best = { 0 }, t = { 0 };
 	enum gsr_status status;
@@ -208,7 +231,8 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 	for (i = 0; i < n; i++) {
 		if (*ptx && list[i]->arch < best.arch)
 			break;
-		if (code->any && (list[i]->arch != code->from || flavour_of(list[i]) != code->target.flavour))
+		if (code->any && (list[i]->arch != code->from ||
+				  flavour_of(list[i]) != code->target.flavour))
 			continue;
 		status = take_entry(list[i], arch, budget, &text, &m, &t, err);
 		if (status != GSR_OK) {
@@ -217,7 +241,7 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 			*size = 0;
 			return status;
 		}
-		if (text && (!*ptx || better(t, best))) {
+		if (text && (!*ptx || is_better(t, best))) {
 			free(*ptx);
 			*ptx = text;
 			*size = m;
@@ -229,9 +253,10 @@ static enum gsr_status pick(const struct gsr_entry **list, unsigned int n, const
 	return GSR_OK;
 }
 
-/* @code: that of the program a unit was linked into; NULL: the fat binary's own */
-static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned int arch, const struct code *linked,
-				  uint64_t *budget, char **ptx, size_t *size, struct gsr_error *err)
+/* @linked: machine code of the program that the unit was linked into; NULL: the fat binary's own */
+static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned int arch,
+				  const struct code *linked, uint64_t *budget, char **ptx,
+				  size_t *size, struct gsr_error *err)
 {
 	const struct gsr_entry **candidates = NULL, *chosen = NULL;
 	unsigned int i, n, n_ptx = 0;
@@ -254,19 +279,19 @@ static enum gsr_status fatbin_ptx(const unsigned char *p, size_t max, unsigned i
 	if (linked)
 		code = *linked;
 	else if (code.any && n_ptx)
-		read_code(chosen, &code, budget);
+		find_virtual_arch(chosen, &code, budget);
 	qsort(candidates, n_ptx, sizeof(*candidates), by_target);
-	status = pick(candidates, n_ptx, &code, arch, budget, ptx, size, err);
+	status = pick_ptx(candidates, n_ptx, &code, arch, budget, ptx, size, err);
 	if (status == GSR_OK && !*ptx)
-		status = no_ptx(list, n, &code, n_ptx, err);
+		status = explain_no_ptx(list, n, &code, n_ptx, err);
 	free(candidates);
 	free(list);
 	return status;
 }
 
-/* The machine code of a linked program, if it has any for the device */
-static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned int arch, struct code *code,
-				   uint64_t *budget, struct gsr_error *err)
+/* The machine code of a linked program that the device would run, in @code */
+static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned int arch,
+				   struct code *code, uint64_t *budget, struct gsr_error *err)
 {
 	const struct gsr_entry *chosen = NULL;
 	struct gsr_entry *list;
@@ -278,13 +303,13 @@ static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned 
 		return status;
 	choose_code(list, n, arch, code, &chosen);
 	if (code->any)
-		read_code(chosen, code, budget);
+		find_virtual_arch(chosen, code, budget);
 	free(list);
 	return GSR_OK;
 }
 
-/* So that it can be told from the text that the program has, or may have, more than this */
-static enum gsr_status note_others(char **ptx, size_t *size, struct gsr_error *err)
+/* Marks PTX of a program that has, or may have, other units: the analysis looks for this name */
+static enum gsr_status add_other_units(char **ptx, size_t *size, struct gsr_error *err)
 {
 	static const char note[] = "\n.global .b8 " GSR_OTHER_UNITS ";\n";
 	char *grown = realloc(*ptx, *size + sizeof(note));
@@ -301,8 +326,9 @@ static enum gsr_status note_others(char **ptx, size_t *size, struct gsr_error *e
 	return GSR_OK;
 }
 
-enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units, unsigned int n_units,
-				unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
+enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units,
+				unsigned int n_units, unsigned int arch, char **ptx, size_t *size,
+				struct gsr_error *err)
 {
 	struct gsr_unit *texts = calloc(n_units + 1, sizeof(*texts));
 	uint64_t budget = GSR_UNPACK_MAX;
@@ -324,12 +350,13 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 		if (gsr_image_kind(units[i].data, units[i].size) == GSR_IMAGE_PTX) {
 			status = gsr_image_ptx(units[i].data, units[i].size, arch, &text, &m, &why);
 		} else {
-			status = fatbin_ptx(units[i].data, units[i].size, arch, linked && code.any ? &code : NULL, &budget, &text,
-					    &m, &why);
+			status = fatbin_ptx(units[i].data, units[i].size, arch,
+					    linked && code.any ? &code : NULL, &budget, &text, &m,
+					    &why);
 		}
 		if (status != GSR_OK && (first.status == GSR_OK || status != GSR_ERR_NO_PTX))
 			first = why;
-		/* a unit without PTX: kernels that need nothing of it are whole all the same */
+		/* kernels that need nothing of a unit without PTX are still complete */
 		if (status == GSR_ERR_NO_PTX) {
 			status = GSR_OK;
 			continue;
@@ -340,7 +367,7 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 	if (status == GSR_OK && n) {
 		status = gsr_link_ptx(texts, n, ptx, size, err);
 		if (status == GSR_OK && (n < n_units || !linked))
-			status = note_others(ptx, size, err);
+			status = add_other_units(ptx, size, err);
 	} else if (status == GSR_OK && n_units) {
 		status = GSR_ERR_NO_PTX;
 	} else if (status == GSR_OK) {
@@ -355,10 +382,12 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 }
 
 /*
- * A wrapper points into the program that registers it: as trusted as that program's own code. Version 2 is that of a
- * relocatable program: the linked machine code, and the fat binaries of the units it was made of up to a NULL.
+ * A wrapper holds pointers into the program that registers it, and is as trusted as that program's
+ * code. Version 2 is for relocatable programs: it points to the linked machine code, and to a
+ * NULL-terminated array of the units' fat binaries.
  */
-static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, char **ptx, size_t *size, struct gsr_error *err)
+static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, char **ptx,
+				   size_t *size, struct gsr_error *err)
 {
 	uint32_t version = (uint32_t)gsr_get(p + 4, 4);
 	const void *data = NULL, *const *files = NULL, *file;
@@ -370,7 +399,8 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 	memcpy(&data, p + 8, sizeof(data));
 	memcpy(&files, p + 16, sizeof(files));
 	if (gsr_image_kind(data, SIZE_MAX) != GSR_IMAGE_FATBIN)
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "wrapper that does not point to a fat binary");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "wrapper that does not point to a fat binary");
 	if (version != 2)
 		return fatbin_ptx(data, SIZE_MAX, arch, NULL, &budget, ptx, size, err);
 	for (;; n++) {
@@ -380,7 +410,9 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 		if (!file)
 			break;
 		if (n == GSR_UNITS_MAX)
-			return gsr_image_fail(err, GSR_ERR_LIMIT, "relocatable program of more than %d units", GSR_UNITS_MAX);
+			return gsr_image_fail(err, GSR_ERR_LIMIT,
+					      "relocatable program of more than %d units",
+					      GSR_UNITS_MAX);
 	}
 	units = calloc(n + 1, sizeof(*units));
 	if (!units)
@@ -394,8 +426,8 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 	return status;
 }
 
-enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx, size_t *size,
-			      struct gsr_error *err)
+enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx,
+			      size_t *size, struct gsr_error *err)
 {
 	uint64_t budget = GSR_UNPACK_MAX;
 	size_t n;
@@ -408,7 +440,8 @@ enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, 
 	case GSR_IMAGE_PTX:
 		n = strnlen(image, max < GSR_TEXT_MAX + 1UL ? max : GSR_TEXT_MAX + 1UL);
 		if (n > GSR_TEXT_MAX)
-			return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB", GSR_TEXT_MAX >> 20);
+			return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB",
+					      GSR_TEXT_MAX >> 20);
 		*ptx = malloc(n + 1);
 		if (!*ptx)
 			return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
@@ -420,11 +453,13 @@ enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, 
 		return fatbin_ptx(image, max, arch, NULL, &budget, ptx, size, err);
 	case GSR_IMAGE_WRAPPER:
 		if (max != SIZE_MAX)
-			return gsr_image_fail(err, GSR_ERR_FORMAT, "wrapper outside of the program that it points into");
+			return gsr_image_fail(err, GSR_ERR_FORMAT,
+					      "wrapper outside of the program that it points into");
 		return wrapper_ptx(image, arch, ptx, size, err);
 	case GSR_IMAGE_ELF:
 		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
 	default:
-		return gsr_image_fail(err, GSR_ERR_FORMAT, "neither PTX, nor a fat binary, nor machine code");
+		return gsr_image_fail(err, GSR_ERR_FORMAT,
+				      "neither PTX, nor a fat binary, nor machine code");
 	}
 }

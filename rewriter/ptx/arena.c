@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The arena: chunks that grow up to 2 MiB, and a hash table of interned strings whose memory is in
- * the chunks too.
+ * The arena: chunks that grow up to 2 MiB, and a hash table of interned strings, whose text lies in
+ * the chunks, too.
  *
- * In: sizes and strings. Out: zeroed memory, and one copy of each string. Assumes an escape
- * (gsr_arena_escape()).
+ * In: sizes and strings. Out: zeroed memory, and one copy of each string. Assumes that an escape is
+ * set (gsr_arena_escape()).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ void gsr_arena_free(struct gsr_arena *a)
 	free(a);
 }
 
-/* Keeps the largest chunk, for the next use */
+/* Keeps the largest chunk for the next use */
 void gsr_arena_reset(struct gsr_arena *a)
 {
 	struct chunk *c, *next, *largest = NULL;
@@ -82,7 +82,7 @@ void gsr_arena_escape(struct gsr_arena *a, jmp_buf *escape)
 	a->escape = escape;
 }
 
-static void no_memory(struct gsr_arena *a)
+static void out_of_memory(struct gsr_arena *a)
 {
 	if (!a->escape)
 		abort();
@@ -93,12 +93,13 @@ void gsr_huge_pages(void *p, size_t size)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)p / page * page;
 
-	/* all of it: a mapping of which only a part is so cannot be moved, and realloc() copies */
+	/* of the whole mapping: mremap() cannot move one that is split, and realloc() would copy */
 	if (size >= HUGE_PAGE)
-		madvise((void *)start, ((uintptr_t)p + size + page - 1) / page * page - start, MADV_HUGEPAGE);
+		madvise((void *)start, ((uintptr_t)p + size + page - 1) / page * page - start,
+			MADV_HUGEPAGE);
 }
 
-/* At least @size bytes of data */
+/* A chunk for at least @size bytes of data */
 static struct chunk *new_chunk(size_t size)
 {
 	struct chunk *c;
@@ -122,22 +123,22 @@ static struct chunk *new_chunk(size_t size)
 	return c;
 }
 
-/* Not zeroed; begins at the free rest of the first chunk, if it fits there */
+/* Not zeroed; at the free end of the first chunk if it fits: gsr_vsprintf() relies on that */
 static void *take_memory(struct gsr_arena *a, size_t size)
 {
 	struct chunk *c = a->chunks;
 	void *p;
 
 	if (size > SIZE_MAX / 2)
-		no_memory(a);
+		out_of_memory(a);
 	size = (size + 15) & ~(size_t)15;
 	if (!c || c->size - c->used < size) {
 		size_t want = a->next_size - sizeof(*c);
 
 		c = new_chunk(size > want ? size : want);
 		if (!c)
-			no_memory(a);
-		/* an allocation of its own must not hide the free rest of the current chunk */
+			out_of_memory(a);
+		/* a chunk of a single allocation must not hide the free end of the first one */
 		if (a->chunks && size > want) {
 			c->next = a->chunks->next;
 			a->chunks->next = c;
@@ -163,7 +164,7 @@ void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(n, size, &bytes))
-		no_memory(a);
+		out_of_memory(a);
 	return gsr_alloc(a, bytes);
 }
 
@@ -188,7 +189,7 @@ char *gsr_strndup(struct gsr_arena *a, const char *s, size_t n)
 
 struct text {
 	char *at;
-	size_t n, room;			/* n may exceed room: then nothing is written */
+	size_t n, room;			/* n may exceed room: it counts what did not fit */
 };
 
 static void put_chars(struct text *t, const char *s, size_t n)
@@ -216,10 +217,10 @@ static void put_signed(struct text *t, long long v)
 }
 
 /*
- * As vsnprintf does, which takes ten times as long for a text in which each register's name begins with a conversion. Knows
- * what our texts are made of; leaves a text with anything else to vsnprintf.
+ * vsnprintf(), which takes ten times as long for a text with a conversion in each register's name.
+ * Handles %s, %u, %d and %%, which is all that our texts use; falls back to vsnprintf() for others.
  */
-static size_t format(char *out, size_t room, const char *fmt, va_list ap)
+static size_t format_text(char *out, size_t room, const char *fmt, va_list ap)
 {
 	struct text t = { .at = out, .room = room };
 	const char *f = fmt, *s, *end;
@@ -269,12 +270,12 @@ char *gsr_vsprintf(struct gsr_arena *a, const char *fmt, va_list ap)
 	char *p;
 
 	va_copy(again, ap);
-	n = format(c ? (char *)c->data + c->used : NULL, room, fmt, ap);
+	n = format_text(c ? (char *)c->data + c->used : NULL, room, fmt, ap);
 	if (n == SIZE_MAX)
-		no_memory(a);
+		out_of_memory(a);
 	p = take_memory(a, n + 1);
 	if (n >= room)
-		format(p, n + 1, fmt, again);
+		format_text(p, n + 1, fmt, again);
 	va_end(again);
 	return p;
 }
@@ -290,7 +291,10 @@ char *gsr_sprintf(struct gsr_arena *a, const char *fmt, ...)
 	return p;
 }
 
-/* Names that differ in their last digit only are neighbours in the table: they are used one after the other */
+/*
+ * Names that differ in the last digit only get neighbouring buckets, as they are looked up one
+ * after the other
+ */
 static uint32_t hash_bytes(const char *s, size_t n)
 {
 	uint32_t h = 0;
@@ -306,7 +310,7 @@ static void grow_table(struct gsr_arena *a)
 	struct gsr_interned **table = calloc(n, sizeof(*table)), *e, *next;
 
 	if (!table)
-		no_memory(a);
+		out_of_memory(a);
 	for (i = 0; i < a->n_table; i++) {
 		for (e = a->table[i]; e; e = next) {
 			next = e->next;
@@ -325,7 +329,7 @@ const char *gsr_intern(struct gsr_arena *a, const char *s, size_t n)
 	struct gsr_interned *e;
 
 	if (n > UINT32_MAX / 2)
-		no_memory(a);
+		out_of_memory(a);
 	if (a->n_interned >= a->n_table)
 		grow_table(a);
 	for (e = a->table[h & (a->n_table - 1)]; e; e = e->next)

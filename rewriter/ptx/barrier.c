@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Barriers and lane masks: which barrier an instruction means, how many threads it counts, for
- * which lanes it is.
+ * Decoding of barriers and lane masks: the number of a barrier, whether it has a thread count, the
+ * lanes of a mask.
  *
- * In: an instruction and its function. Out: a fact; of a register the constant that its only
- * writer gives it. Assumes that gsr_find_writers() was called since such registers last changed;
- * else a register's value is not known, which is always right.
+ * In: an instruction and its function. Out: its barrier or mask; for one in a register, the
+ * constant that the register's only writer moves there. Assumes that gsr_find_writers() was called
+ * since such registers last changed. Without any call no register is known, which is conservative.
  */
 #include <string.h>
 #include "arena.h"
 #include "semantics.h"
 
 /*
- * Who writes the registers that say which lanes, or which barrier, are meant: by name, a hash table
+ * The writers of registers that hold a lane mask or barrier number: a hash table by name, with
+ * linear probing
  */
 struct writer {
 	const char *name;
@@ -45,7 +46,8 @@ const char *gsr_asks_for(const struct gsr_insn *insn)
 	return o && o->kind == GSR_OPND_REG ? o->name : NULL;
 }
 
-static void note_writer(struct gsr_writers *w, const char *name, const struct gsr_insn *insn, unsigned int times)
+static void note_writer(struct gsr_writers *w, const char *name, const struct gsr_insn *insn,
+			unsigned int times)
 {
 	struct writer *at = name ? &w->slots[slot_of(w, name)] : NULL;
 
@@ -74,19 +76,19 @@ void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f)
 			w->slots[slot_of(w, name)].name = name;
 	}
 	for (s = f->first; s; s = s->next) {
-		const struct gsr_operand *o = s->kind == GSR_STMT_INSN && s->insn->n_opnds ? &s->insn->opnds[0] : NULL;
+		const struct gsr_operand *o = s->kind == GSR_STMT_INSN && s->insn->n_opnds ?
+					      &s->insn->opnds[0] : NULL;
 
 		if (!o || o->kind == GSR_OPND_ADDR)
 			continue;
 		note_writer(w, o->name, s->insn, 1);
-		/* one of several results: it cannot be told which value that is */
+		/* elements of a vector count as written twice, as their values are not known */
 		for (k = 0; k < o->n_items; k++)
 			note_writer(w, o->items[k].name, s->insn, 2);
 	}
 	f->writers = w;
 }
 
-/* The instruction that alone writes the register, always; NULL: several, or a guarded one */
 const struct gsr_insn *gsr_only_writer(const struct gsr_function *f, const char *name)
 {
 	const struct writer *at = f->writers ? &f->writers->slots[slot_of(f->writers, name)] : NULL;
@@ -98,10 +100,12 @@ static const struct gsr_operand *constant_of(const struct gsr_function *f, const
 {
 	const struct gsr_insn *i = gsr_only_writer(f, name);
 
-	return i && i->op == GSR_OP_MOV && i->n_opnds > 1 && i->opnds[1].kind == GSR_OPND_INT ? &i->opnds[1] : NULL;
+	return i && i->op == GSR_OP_MOV && i->n_opnds > 1 && i->opnds[1].kind == GSR_OPND_INT ?
+	       &i->opnds[1] : NULL;
 }
 
-bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b)
+bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn,
+		    struct gsr_barrier *b)
 {
 	unsigned int at;
 
@@ -130,7 +134,8 @@ bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, s
 	return true;
 }
 
-static const struct gsr_operand *constant_mask(const struct gsr_function *f, const struct gsr_insn *insn)
+static const struct gsr_operand *constant_mask(const struct gsr_function *f,
+					       const struct gsr_insn *insn)
 {
 	const struct gsr_operand *mask = gsr_mask_of(insn);
 
@@ -152,8 +157,8 @@ bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn
 }
 
 /*
- * Instructions that must be executed by whole warps (mma, ldmatrix) are not among them: no lane may
- * be finished there.
+ * Instructions that PTX has whole warps execute (mma, ldmatrix) do not count: no lane may have
+ * exited there.
  */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn)
 {
@@ -161,13 +166,15 @@ const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *i
 
 	if (insn->all_arrive)
 		return NULL;
-	/* a barrier counts whole warps */
+	/* exited threads take no part in a barrier, unless it waits for a number of threads */
 	if (gsr_barrier_of(f, insn, &b))
-		return b.warp ? "bar.warp.sync" : b.counted || b.arrive ? "barrier with a thread count" : NULL;
+		return b.warp ? "bar.warp.sync" :
+		       b.counted || b.arrive ? "barrier with a thread count" : NULL;
 	return gsr_mask_of(insn) && gsr_insn_has(insn, "sync") ? insn->name : NULL;
 }
 
 bool gsr_counts_warps(const struct gsr_insn *insn)
 {
-	return insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER ? !gsr_insn_has(insn, "warp") : false;
+	return insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER ? !gsr_insn_has(insn, "warp") :
+	       false;
 }

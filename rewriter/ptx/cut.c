@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * One kernel of a module, with the functions and variables that it names, and those that these
- * name. Names are taken from the text as it is printed, so whatever an item may refer to is found.
- * Line information is dropped, as it names what is dropped.
+ * Extraction of one kernel from a module, with the transitive closure of the functions and
+ * variables that it names. References are found by scanning the printed text of each item, so that
+ * none is missed, whatever the item is. Line information is dropped, as it may name dropped items.
  *
  * In: a module and the name of a kernel. Out: the text of a module with that kernel. Assumes that
- * nobody uses @m afterwards.
+ * the module is not used afterwards: its list of items is changed.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "ptx.h"
 
 struct entry {
-	const char *name;		/* "" a directive */
+	const char *name;
 	const struct gsr_item *item;
 	bool needed;
 };
@@ -21,10 +21,11 @@ struct entry {
 struct cut {
 	const struct gsr_module *m;
 	struct entry *entry;		/* by name */
-	const struct entry **stack;	/* needed, not looked through yet */
+	const struct entry **stack;	/* worklist: needed, not scanned yet */
 	size_t n, depth;
 };
 
+/* "" for a directive */
 static const char *name_of(const struct gsr_item *i)
 {
 	if (i->kind == GSR_ITEM_FUNCTION)
@@ -37,8 +38,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* All items of that name: a function's declarations, too */
-static bool need(struct cut *c, const char *name)
+/* Marks all items of that name, declarations of a function included. False: there is none */
+static bool mark_needed(struct cut *c, const char *name)
 {
 	const struct entry key = { .name = name };
 	struct entry *e = bsearch(&key, c->entry, c->n, sizeof(*c->entry), by_name);
@@ -54,18 +55,18 @@ static bool need(struct cut *c, const char *name)
 	return true;
 }
 
-static bool part_of_name(char ch)
+static bool is_name_char(char ch)
 {
 	return isalnum((unsigned char)ch) || ch == '_' || ch == '$';
 }
 
-/* Ends each name in @text with a NUL */
-static void need_names(struct cut *c, char *text)
+/* Marks whatever @text names; overwrites the character after each name with a NUL */
+static void mark_names(struct cut *c, char *text)
 {
 	while (*text) {
 		char *end = text, after;
 
-		while (part_of_name(*end))
+		while (is_name_char(*end))
 			end++;
 		if (end == text) {
 			text++;
@@ -73,7 +74,7 @@ static void need_names(struct cut *c, char *text)
 		}
 		after = *end;
 		*end = 0;
-		need(c, text);
+		mark_needed(c, text);
 		text = end + (after ? 1 : 0);
 	}
 }
@@ -89,14 +90,14 @@ static char *print_item(const struct gsr_module *m, const struct gsr_item *item)
 	return gsr_print(&part, &size);
 }
 
-/* false: no memory, or there is no such kernel */
-static bool find_needed(struct cut *c, const char *kernel)
+/* False: no memory, or no such kernel */
+static bool mark_closure(struct cut *c, const char *kernel)
 {
 	const struct gsr_item *i;
 
-	if (!need(c, kernel))
+	if (!mark_needed(c, kernel))
 		return false;
-	/* .alias and the like stay, and what they name */
+	/* directives such as .alias are kept, and so is what they name */
 	for (i = c->m->first; i; i = i->next) {
 		char *text;
 
@@ -105,7 +106,7 @@ static bool find_needed(struct cut *c, const char *kernel)
 		text = strdup(i->text);
 		if (!text)
 			return false;
-		need_names(c, text);
+		mark_names(c, text);
 		free(text);
 	}
 	while (c->depth) {
@@ -113,13 +114,13 @@ static bool find_needed(struct cut *c, const char *kernel)
 
 		if (!text)
 			return false;
-		need_names(c, text);
+		mark_names(c, text);
 		free(text);
 	}
 	return true;
 }
 
-static bool stays(const struct cut *c, const struct gsr_item *i)
+static bool is_kept(const struct cut *c, const struct gsr_item *i)
 {
 	const struct entry key = { .name = name_of(i) }, *e;
 
@@ -147,10 +148,10 @@ char *gsr_cut(struct gsr_module *m, const char *kernel)
 				c.entry[c.n++] = (struct entry){ .name = name_of(i), .item = i };
 		qsort(c.entry, c.n, sizeof(*c.entry), by_name);
 	}
-	if (c.entry && c.stack && find_needed(&c, kernel)) {
+	if (c.entry && c.stack && mark_closure(&c, kernel)) {
 		m->last = NULL;
 		for (i = m->first; i; i = i->next) {
-			if (!stays(&c, i))
+			if (!is_kept(&c, i))
 				continue;
 			if (i->kind == GSR_ITEM_FUNCTION)
 				gsr_drop_lines(i->function);

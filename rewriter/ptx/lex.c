@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The lexer: no memory of its own, one token at a time. A NUL ends the text: fat binaries pad with
- * them.
+ * The lexer: one token at a time, without allocations. A NUL ends the text, as fat binaries pad PTX
+ * with NULs.
  *
  * In: text. Out: tokens, which are slices of it. Assumes nothing.
  */
 #include <string.h>
 #include "lex.h"
 
-enum { BLANK = 1, PUNCT = 2, DIGIT = 4, LETTER = 8, OTHER = 16, START = LETTER | OTHER, IDENT = START | DIGIT };
+/* Character classes, as a bit mask */
+enum { BLANK = 1, PUNCT = 2, DIGIT = 4, LETTER = 8, OTHER = 16, START = LETTER | OTHER,
+       IDENT = START | DIGIT };
 
 static const unsigned char class_of[256] = {
 	['\t' ... '\r'] = BLANK, [' '] = BLANK,
-	['!' ... '#'] = PUNCT, ['%' ... '/'] = PUNCT, [':' ... '@'] = PUNCT, ['[' ... '^'] = PUNCT, ['`'] = PUNCT,
+	['!' ... '#'] = PUNCT, ['%' ... '/'] = PUNCT, [':' ... '@'] = PUNCT, ['[' ... '^'] = PUNCT,
+	['`'] = PUNCT,
 	['{' ... '~'] = PUNCT,
 	['0' ... '9'] = DIGIT, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER,
 	['$'] = OTHER, ['_'] = OTHER, [0x80 ... 0xff] = OTHER,
@@ -38,7 +41,7 @@ static void newline(struct gsr_lexer *lx)
 	lx->line_start = lx->pos;
 }
 
-/* Skip white space, comments and the preprocessor's line marks. Returns false in an open comment. */
+/* Skips white space, comments and line markers (#). False: an unterminated comment */
 static bool skip_blank(struct gsr_lexer *lx)
 {
 	while (lx->pos < lx->end) {
@@ -81,13 +84,13 @@ static bool skip_blank(struct gsr_lexer *lx)
 static const char *number_end(const char *p, const char *end)
 {
 	const char *start = p;
-	bool dec;
+	bool decimal;
 
 	while (p < end && has_class(*p, LETTER | DIGIT))
 		p++;
 	/* 0x, 0f, 0d have no fraction and no exponent sign */
-	dec = !(p - start > 1 && start[0] == '0' && strchr("xXfFdDbB", start[1]));
-	if (!dec)
+	decimal = !(p - start > 1 && start[0] == '0' && strchr("xXfFdDbB", start[1]));
+	if (!decimal)
 		return p;
 	if (p < end && *p == '.' && end - p > 1 && has_class(p[1], DIGIT))
 		for (p++; p < end && has_class(*p, LETTER | DIGIT); p++)
@@ -109,13 +112,14 @@ static bool is_pair(char a, char b)
 
 struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 {
-	bool fine = skip_blank(lx);
+	bool terminated = skip_blank(lx);
 	struct gsr_token t = {
-		.text = lx->pos, .line = lx->line, .column = (unsigned int)(lx->pos - lx->line_start) + 1,
+		.text = lx->pos, .line = lx->line,
+		.column = (unsigned int)(lx->pos - lx->line_start) + 1,
 	};
 	const char *p = lx->pos, *end = lx->end;
 
-	if (!fine) {
+	if (!terminated) {
 		t.kind = GSR_TOK_BAD;
 		t.text = "comment without an end";
 		t.len = strlen(t.text);
@@ -136,7 +140,9 @@ struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
 	} else if (*p == '.' && end - p > 1 && has_class(p[1], IDENT)) {
 		t.kind = GSR_TOK_DOT;
 		t.text = ++p;
-		while (p < end && (has_class(*p, IDENT) || (*p == ':' && end - p > 2 && p[1] == ':' && has_class(p[2], IDENT))))
+		while (p < end && (has_class(*p, IDENT) ||
+				   (*p == ':' && end - p > 2 && p[1] == ':' &&
+				    has_class(p[2], IDENT))))
 			p += *p == ':' ? 2 : 1;
 	} else if (*p == '"') {
 		t.kind = GSR_TOK_STRING;

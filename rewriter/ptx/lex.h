@@ -13,7 +13,8 @@ enum gsr_token_kind {
 	GSR_TOK_NUMBER,		/* 12, 0x1F, 0f3F800000, 1.5e3, 9.0 */
 	GSR_TOK_STRING,		/* with its quotes */
 	GSR_TOK_PUNCT,		/* one character, or << >> && || == != <= >= */
-	GSR_TOK_BAD,		/* a character PTX does not have, an open comment or string: text says what */
+	GSR_TOK_BAD,		/* invalid character, unterminated comment or string: text is the
+				 * reason */
 };
 
 struct gsr_token {
@@ -21,7 +22,7 @@ struct gsr_token {
 	const char *text;
 	size_t len;
 	unsigned int line, column;
-	char punct;		/* PUNCT of one character: it; else 0 */
+	char punct;		/* the character of a PUNCT; 0 if it has two, or for other kinds */
 };
 
 struct gsr_lexer {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Taking out a statement; line information.
+ * Removal of statements and of line information.
  *
- * In: a function or a directive. Out: the function without the statement, or without .loc;
- * whether the directive is of that kind. Assumes nothing.
+ * In: a function or a directive. Out: the function without the statement, or without its .loc;
+ * whether the directive is line information. Assumes nothing.
  */
 #include <string.h>
 #include "ptx.h"
@@ -24,7 +24,7 @@ void gsr_drop_lines(struct gsr_function *f)
 {
 	struct gsr_stmt *s;
 
-	/* what was taken out still knows who came after it */
+	/* a removed statement keeps its next pointer, so the walk can go on from it */
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_DIRECTIVE && !strncmp(s->text, ".loc", 4))
 			gsr_remove(f, s);
@@ -32,5 +32,6 @@ void gsr_drop_lines(struct gsr_function *f)
 
 bool gsr_is_line_info(const char *text)
 {
-	return !strncmp(text, ".file", 5) || !strncmp(text, ".loc", 4) || !strncmp(text, ".section", 8);
+	return !strncmp(text, ".file", 5) || !strncmp(text, ".loc", 4) ||
+	       !strncmp(text, ".section", 8);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Operands and constant expressions. Recursion is bounded by the depth that is passed down.
+ * The parser for operands and constant expressions. It recurses to a bounded depth, which is passed
+ * down.
  *
  * In: the parser at an operand or a constant expression. Out: the operand, or the constant's
- * value. Assumes the arena's escape and the parser's.
+ * value. Assumes that the arena's escape and the parser's are set.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +15,10 @@
 #define DEPTH_MAX	32
 #define ITEMS_MAX	65536
 
-/* A list of operands that grows in the arena, once it is long; what remains of it is as long as it must be */
+/*
+ * A list of operands under construction: on the stack while it is short, so that the arena gets it
+ * in its final size, then in the arena, where it grows
+ */
 #define FEW	6
 struct list {
 	struct gsr_operand *items;
@@ -41,12 +45,13 @@ static struct gsr_operand *push_operand(struct gsr_parser *p, struct list *l)
 	return &l->items[l->n++];
 }
 
-static struct gsr_operand *finish(struct gsr_parser *p, const struct list *l)
+static struct gsr_operand *finish_list(struct gsr_parser *p, const struct list *l)
 {
 	return l->items ? l->items : gsr_memdup(p->arena, l->few, l->n * sizeof(*l->few));
 }
 
-static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsigned int depth);
+static void parse_operand(struct gsr_parser *p, struct gsr_operand *o, bool call,
+			  unsigned int depth);
 
 static bool is_float(const struct gsr_token *t)
 {
@@ -62,8 +67,9 @@ static bool is_float(const struct gsr_token *t)
 	return false;
 }
 
-/* 0f3F800000, 0d3FF0000000000000, 1.5e3; the sign was taken already */
-static void float_constant(struct gsr_parser *p, struct gsr_operand *o, const struct gsr_token *t, bool minus)
+/* 0f3F800000, 0d3FF0000000000000, 1.5e3; a sign has been consumed */
+static void parse_float(struct gsr_parser *p, struct gsr_operand *o,
+			const struct gsr_token *t, bool minus)
 {
 	char buf[64], *end;
 	double d;
@@ -76,8 +82,10 @@ static void float_constant(struct gsr_parser *p, struct gsr_operand *o, const st
 		bool single = tolower((unsigned char)buf[1]) == 'f';
 
 		o->kind = single ? GSR_OPND_F32 : GSR_OPND_F64;
-		if (t->len != (single ? 10 : 18) || strspn(buf + 2, "0123456789abcdefABCDEF") != t->len - 2)
-			gsr_parse_fail(p, t, "floating-point constant '%s' needs %d hexadecimal digits", buf, single ? 8 : 16);
+		if (t->len != (single ? 10 : 18) ||
+		    strspn(buf + 2, "0123456789abcdefABCDEF") != t->len - 2)
+			gsr_parse_fail(p, t, "floating-point constant '%s' needs %d "
+				       "hexadecimal digits", buf, single ? 8 : 16);
 		o->bits = strtoull(buf + 2, NULL, 16);
 		if (minus)
 			o->bits ^= single ? 1ULL << 31 : 1ULL << 63;
@@ -92,32 +100,32 @@ static void float_constant(struct gsr_parser *p, struct gsr_operand *o, const st
 	}
 }
 
-static uint64_t expression(struct gsr_parser *p, int level, unsigned int depth);
+static uint64_t parse_expression(struct gsr_parser *p, int level, unsigned int depth);
 
-static uint64_t primary(struct gsr_parser *p, unsigned int depth)
+static uint64_t parse_primary(struct gsr_parser *p, unsigned int depth)
 {
 	uint64_t v;
 
 	if (depth > DEPTH_MAX)
 		gsr_parse_fail(p, &p->tok, "expression nested more than %d deep", DEPTH_MAX);
 	if (gsr_parse_accept(p, '-'))
-		return 0 - primary(p, depth + 1);
+		return 0 - parse_primary(p, depth + 1);
 	if (gsr_parse_accept(p, '+'))
-		return primary(p, depth + 1);
+		return parse_primary(p, depth + 1);
 	if (gsr_parse_accept(p, '~'))
-		return ~primary(p, depth + 1);
+		return ~parse_primary(p, depth + 1);
 	if (gsr_parse_accept(p, '!'))
-		return !primary(p, depth + 1);
+		return !parse_primary(p, depth + 1);
 	if (gsr_parse_accept(p, '(')) {
-		v = expression(p, 0, depth + 1);
+		v = parse_expression(p, 0, depth + 1);
 		gsr_parse_expect(p, ')', "in an expression");
 		return v;
 	}
 	return gsr_parse_uint(p, "number");
 }
 
-/* Level of the binary operator looked at, -1 none: 0 for shifts, 1 for sums, 2 for products */
-static int operator_level(const struct gsr_parser *p)
+/* Precedence of the current token as a binary operator: 0 shift, 1 sum, 2 product; -1 none */
+static int operator_precedence(const struct gsr_parser *p)
 {
 	if (p->tok.kind != GSR_TOK_PUNCT)
 		return -1;
@@ -130,16 +138,16 @@ static int operator_level(const struct gsr_parser *p)
 	return -1;
 }
 
-static uint64_t expression(struct gsr_parser *p, int level, unsigned int depth)
+static uint64_t parse_expression(struct gsr_parser *p, int level, unsigned int depth)
 {
-	uint64_t v = primary(p, depth), r;
+	uint64_t v = parse_primary(p, depth), r;
 	int l;
 
-	while ((l = operator_level(p)) >= level) {
+	while ((l = operator_precedence(p)) >= level) {
 		struct gsr_token op = p->tok;
 
 		gsr_parse_next(p);
-		r = expression(p, l + 1, depth + 1);
+		r = parse_expression(p, l + 1, depth + 1);
 		switch (*op.text) {
 		case '+': v += r; break;
 		case '-': v -= r; break;
@@ -157,11 +165,11 @@ static uint64_t expression(struct gsr_parser *p, int level, unsigned int depth)
 
 uint64_t gsr_parse_const(struct gsr_parser *p)
 {
-	return expression(p, 0, 0);
+	return parse_expression(p, 0, 0);
 }
 
-/* "+4", "+-4", "-4" behind a base; keeps how it was written */
-static void offset(struct gsr_parser *p, struct gsr_operand *o)
+/* An offset after a base: +4, +-4, -4. Its text is kept as written */
+static void parse_offset(struct gsr_parser *p, struct gsr_operand *o)
 {
 	const char *start = p->tok.text;
 	bool minus;
@@ -170,7 +178,7 @@ static void offset(struct gsr_parser *p, struct gsr_operand *o)
 		return;
 	minus = gsr_parse_is(p, '-');
 	gsr_parse_next(p);
-	o->ival = (int64_t)expression(p, minus ? 2 : 1, 0);
+	o->ival = (int64_t)parse_expression(p, minus ? 2 : 1, 0);
 	if (minus)
 		o->ival = (int64_t)(0 - (uint64_t)o->ival);
 	o->text = gsr_parse_slice(p, start);
@@ -187,37 +195,39 @@ static void parse_number(struct gsr_parser *p, struct gsr_operand *o)
 	if (t.kind == GSR_TOK_NUMBER && is_float(&t)) {
 		if (minus)
 			gsr_parse_next(p);
-		float_constant(p, o, &t, minus);
+		parse_float(p, o, &t, minus);
 		gsr_parse_next(p);
 	} else {
 		o->kind = GSR_OPND_INT;
-		o->ival = (int64_t)expression(p, 0, 0);
+		o->ival = (int64_t)parse_expression(p, 0, 0);
 	}
 	o->text = gsr_parse_slice(p, start);
 }
 
-/* Items up to @close, which is taken */
-static void items(struct gsr_parser *p, struct gsr_operand *o, char close, bool call, unsigned int depth)
+/* Items up to @close, which is consumed */
+static void parse_items(struct gsr_parser *p, struct gsr_operand *o, char close, bool call,
+			unsigned int depth)
 {
 	struct list l;
-	static const char *const where[] = { "after a call's list", "after a vector", "after an address" };
+	static const char *const where[] = { "after a call's list", "after a vector",
+					     "after an address" };
 
 	l.items = NULL;
 	l.n = l.room = 0;
 	if (!gsr_parse_is(p, close)) {
 		do
-			operand(p, push_operand(p, &l), call, depth + 1);
+			parse_operand(p, push_operand(p, &l), call, depth + 1);
 		while (gsr_parse_accept(p, ','));
 	}
 	gsr_parse_expect(p, close, where[close == ')' ? 0 : close == '}' ? 1 : 2]);
-	o->items = finish(p, &l);
+	o->items = finish_list(p, &l);
 	o->n_items = l.n;
 }
 
-static void address(struct gsr_parser *p, struct gsr_operand *o, unsigned int depth)
+static void parse_address(struct gsr_parser *p, struct gsr_operand *o, unsigned int depth)
 {
 	o->kind = GSR_OPND_ADDR;
-	items(p, o, ']', false, depth);
+	parse_items(p, o, ']', false, depth);
 	if (!o->n_items)
 		gsr_parse_fail(p, &p->tok, "address without a base");
 	/* [a+4]: the offset belongs to the address */
@@ -229,7 +239,7 @@ static void address(struct gsr_parser *p, struct gsr_operand *o, unsigned int de
 	}
 }
 
-static void named(struct gsr_parser *p, struct gsr_operand *o, bool in_list)
+static void parse_named(struct gsr_parser *p, struct gsr_operand *o, bool in_list)
 {
 	const char *name = gsr_parse_ident(p, "operand");
 
@@ -252,7 +262,7 @@ static void named(struct gsr_parser *p, struct gsr_operand *o, bool in_list)
 
 		/* a[3]: an address written as an array element */
 		gsr_parse_next(p);
-		operand(p, &index, false, DEPTH_MAX - 1);
+		parse_operand(p, &index, false, DEPTH_MAX - 1);
 		gsr_parse_expect(p, ']', "after an array's index");
 		pair = gsr_alloc_array(p->arena, 2, sizeof(*pair));
 		pair[0] = *o;
@@ -264,10 +274,11 @@ static void named(struct gsr_parser *p, struct gsr_operand *o, bool in_list)
 		o->n_items = 2;
 		return;
 	}
-	offset(p, o);
+	parse_offset(p, o);
 }
 
-static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsigned int depth)
+static void parse_operand(struct gsr_parser *p, struct gsr_operand *o, bool call,
+			  unsigned int depth)
 {
 	if (depth > DEPTH_MAX)
 		gsr_parse_fail(p, &p->tok, "operand nested more than %d deep", DEPTH_MAX);
@@ -277,22 +288,22 @@ static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsi
 		gsr_parse_next(p);
 	}
 	if (p->tok.kind == GSR_TOK_IDENT) {
-		named(p, o, call && depth > 0);
+		parse_named(p, o, call && depth > 0);
 	} else if (gsr_parse_accept(p, '{')) {
 		o->kind = GSR_OPND_VEC;
-		items(p, o, '}', call, depth);
+		parse_items(p, o, '}', call, depth);
 	} else if (gsr_parse_accept(p, '[')) {
-		address(p, o, depth);
+		parse_address(p, o, depth);
 	} else if (call && gsr_parse_accept(p, '(')) {
 		o->kind = GSR_OPND_LIST;
-		items(p, o, ')', call, depth);
+		parse_items(p, o, ')', call, depth);
 	} else if (p->tok.kind == GSR_TOK_DOT && isdigit((unsigned char)p->tok.text[0])) {
 		struct gsr_token t = p->tok;
 
 		/* .5 */
 		t.text--;
 		t.len++;
-		float_constant(p, o, &t, false);
+		parse_float(p, o, &t, false);
 		gsr_parse_next(p);
 		o->text = gsr_parse_slice(p, t.text);
 	} else if (p->tok.kind == GSR_TOK_NUMBER || p->tok.kind == GSR_TOK_PUNCT) {
@@ -305,7 +316,7 @@ static void operand(struct gsr_parser *p, struct gsr_operand *o, bool call, unsi
 
 		gsr_parse_next(p);
 		pair[0] = *o;
-		operand(p, &pair[1], false, depth + 1);
+		parse_operand(p, &pair[1], false, depth + 1);
 		memset(o, 0, sizeof(*o));
 		o->kind = GSR_OPND_PAIR;
 		o->items = pair;
@@ -321,9 +332,9 @@ void gsr_parse_operands(struct gsr_parser *p, struct gsr_insn *insn)
 	l.n = l.room = 0;
 	if (!gsr_parse_is(p, ';')) {
 		do
-			operand(p, push_operand(p, &l), insn->op == GSR_OP_CALL, 0);
+			parse_operand(p, push_operand(p, &l), insn->op == GSR_OP_CALL, 0);
 		while (gsr_parse_accept(p, ','));
 	}
-	insn->opnds = finish(p, &l);
+	insn->opnds = finish_list(p, &l);
 	insn->n_opnds = l.n;
 }

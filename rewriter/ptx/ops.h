@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every opcode known, as OP(NAME, "text"): parser, printer, passes and vgpu share this table. No include guard: included often. */
+/*
+ * The table of opcodes, as OP(NAME, "text"), which parser, passes and vgpu share. No include guard:
+ * each includes it with an OP() of its own.
+ */
 /* Arithmetic */
 OP(ADD, "add")
 OP(SUB, "sub")

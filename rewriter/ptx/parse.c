@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The parser: module, functions, declarations, statements. Descent is bounded: only braces nest,
- * and they are counted.
+ * The parser for modules, functions, declarations and statements. Its stack is bounded: only braces
+ * nest, and these are counted.
  *
- * In: text. Out: a module as ptx.h has it, or an error by line and column. Assumes nothing.
+ * In: text. Out: the module (ptx.h), or an error with line and column. Assumes nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@ static const char *const opcode_names[] = {
 #undef OP
 };
 
-static const char *const spaces[] = { "reg", "sreg", "const", "global", "local", "param", "shared", "tex", NULL };
+static const char *const spaces[] = { "reg", "sreg", "const", "global", "local", "param", "shared",
+				      "tex", NULL };
 static const char *const linkages[] = { "extern", "visible", "weak", "common", NULL };
 
 void gsr_parse_fail(struct gsr_parser *p, const struct gsr_token *at, const char *fmt, ...)
@@ -41,7 +42,8 @@ void gsr_parse_fail(struct gsr_parser *p, const struct gsr_token *at, const char
 		snprintf(what, sizeof(what), "%.100s", at->text);
 	else if (at->kind == GSR_TOK_END)
 		snprintf(what + strnlen(what, 120), 40, ", found the end of the text");
-	snprintf(p->err->message, sizeof(p->err->message), "%.80s:%u:%u: %s", p->name, at->line, at->column, what);
+	snprintf(p->err->message, sizeof(p->err->message), "%.80s:%u:%u: %s", p->name, at->line,
+		 at->column, what);
 	longjmp(p->failed, 2);
 }
 
@@ -72,7 +74,7 @@ static bool is_dot(const struct gsr_parser *p, const char *s)
 	return tok_is(&p->tok, GSR_TOK_DOT, s);
 }
 
-static const char *dot_of(struct gsr_parser *p, const char *const *table)
+static const char *find_dot(struct gsr_parser *p, const char *const *table)
 {
 	for (; *table; table++)
 		if (is_dot(p, *table))
@@ -104,7 +106,7 @@ uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what)
 
 	if (p->tok.kind != GSR_TOK_NUMBER)
 		gsr_parse_fail(p, &p->tok, "%s expected", what);
-	/* most are short and decimal */
+	/* the fast path: most are short and decimal */
 	for (i = 0; i < p->tok.len && i < 10 && p->tok.text[i] >= '0' && p->tok.text[i] <= '9'; i++)
 		v = 10 * v + (unsigned int)(p->tok.text[i] - '0');
 	if (i == p->tok.len && (p->tok.text[0] != '0' || i == 1)) {
@@ -131,7 +133,7 @@ uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what)
 	return v;
 }
 
-static unsigned int small_uint(struct gsr_parser *p, const char *what)
+static unsigned int parse_u32(struct gsr_parser *p, const char *what)
 {
 	struct gsr_token at = p->tok;
 	uint64_t v = gsr_parse_uint(p, what);
@@ -141,7 +143,7 @@ static unsigned int small_uint(struct gsr_parser *p, const char *what)
 	return (unsigned int)v;
 }
 
-/* First character of the token looked at, its dot included */
+/* The first character of the current token, its dot included */
 static const char *tok_start(const struct gsr_parser *p)
 {
 	return p->tok.kind == GSR_TOK_DOT ? p->tok.text - 1 : p->tok.text;
@@ -153,8 +155,8 @@ const char *gsr_parse_slice(struct gsr_parser *p, const char *start)
 }
 
 /*
- * Which names are registers. The mark of an interned name holds the number of the function that declared it and, for
- * %r<21>, the range; another declaration of the name takes the mark away.
+ * Which names are registers: the mark of an interned name holds the number of the function that
+ * declared it and, for %r<21>, the range. A declaration in another state space clears it.
  */
 #define MARK(epoch, range)	((epoch) << 32 | (range))
 #define MARK_PLAIN		0xffffffffUL
@@ -187,8 +189,8 @@ bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 	       strtoul(name + d, NULL, 10) < (mark & MARK_PLAIN);
 }
 
-/* .attribute(.managed): raw */
-static const char *attribute(struct gsr_parser *p)
+/* .attribute(.managed), kept as text */
+static const char *parse_attribute(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
@@ -206,8 +208,11 @@ static const char *attribute(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-/* What an initializer is, up to ',' or ';' outside of brackets; @n: items between its outermost braces */
-static const char *initializer(struct gsr_parser *p, uint64_t *n)
+/*
+ * The text of an initializer, up to a ',' or ';' outside of brackets; *@n: the number of items
+ * between its outermost braces
+ */
+static const char *parse_initializer(struct gsr_parser *p, uint64_t *n)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
@@ -220,7 +225,8 @@ static const char *initializer(struct gsr_parser *p, uint64_t *n)
 		if (gsr_parse_is(p, '{') || gsr_parse_is(p, '('))
 			depth++;
 		if ((gsr_parse_is(p, '}') || gsr_parse_is(p, ')')) && !depth--)
-			gsr_parse_fail(p, &p->tok, "unbalanced '%c' in an initializer", p->tok.punct);
+			gsr_parse_fail(p, &p->tok, "unbalanced '%c' in an initializer",
+				       p->tok.punct);
 		*n += depth == 1 && gsr_parse_is(p, ',');
 		gsr_parse_next(p);
 	}
@@ -230,12 +236,12 @@ static const char *initializer(struct gsr_parser *p, uint64_t *n)
 }
 
 /* The part of a declaration before its name */
-static void var_type(struct gsr_parser *p, struct gsr_var *v)
+static void parse_var_type(struct gsr_parser *p, struct gsr_var *v)
 {
 	const char *start;
 
 	v->line = p->tok.line;
-	v->space = dot_of(p, spaces);
+	v->space = find_dot(p, spaces);
 	if (!v->space)
 		gsr_parse_fail(p, &p->tok, "state space expected");
 	gsr_parse_next(p);
@@ -244,14 +250,15 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (is_dot(p, "align")) {
 			gsr_parse_next(p);
-			v->align = small_uint(p, "alignment");
+			v->align = parse_u32(p, "alignment");
 			if (!v->align || (v->align & (v->align - 1)))
-				gsr_parse_fail(p, &p->tok, "alignment %u is not a power of two", v->align);
+				gsr_parse_fail(p, &p->tok, "alignment %u is not a power of two",
+					       v->align);
 		} else if (is_dot(p, "v2") || is_dot(p, "v4") || is_dot(p, "v8")) {
 			v->vec = (unsigned int)(p->tok.text[1] - '0');
 			gsr_parse_next(p);
 		} else if (is_dot(p, "attribute")) {
-			v->attrs = attribute(p);
+			v->attrs = parse_attribute(p);
 		} else if (!v->type) {
 			v->type = take_text(p);
 		} else {
@@ -269,18 +276,18 @@ static void var_type(struct gsr_parser *p, struct gsr_var *v)
 
 		gsr_parse_next(p);
 		if (align)
-			small_uint(p, "alignment");
+			parse_u32(p, "alignment");
 	}
 	v->attrs = gsr_parse_slice(p, start);
 }
 
-static void var_name(struct gsr_parser *p, struct gsr_var *v)
+static void parse_var_name(struct gsr_parser *p, struct gsr_var *v)
 {
 	uint64_t items;
 
 	v->name = gsr_parse_ident(p, "name of a variable");
 	if (gsr_parse_accept(p, '<')) {
-		v->range = small_uint(p, "number of registers");
+		v->range = parse_u32(p, "number of registers");
 		if (!v->range || v->range > 1u << 24)
 			gsr_parse_fail(p, &p->tok, "%u registers in one declaration", v->range);
 		gsr_parse_expect(p, '>', "after a number of registers");
@@ -299,7 +306,7 @@ static void var_name(struct gsr_parser *p, struct gsr_var *v)
 		gsr_parse_expect(p, ']', "after an array dimension");
 	}
 	if (gsr_parse_accept(p, '=')) {
-		v->init = initializer(p, &items);
+		v->init = parse_initializer(p, &items);
 		/* a[] = {1, 2, 3} */
 		if (v->n_dims && !v->dims[0])
 			v->dims[0] = items;
@@ -317,7 +324,8 @@ static void append_stmt(struct gsr_function *f, struct gsr_stmt *s)
 	f->last = s;
 }
 
-static struct gsr_stmt *new_stmt(struct gsr_parser *p, struct gsr_function *f, enum gsr_stmt_kind kind)
+static struct gsr_stmt *new_stmt(struct gsr_parser *p, struct gsr_function *f,
+				 enum gsr_stmt_kind kind)
 {
 	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
 
@@ -336,7 +344,8 @@ static void append_item(struct gsr_module *m, struct gsr_item *item)
 	m->last = item;
 }
 
-static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m, enum gsr_item_kind kind)
+static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m,
+				 enum gsr_item_kind kind)
 {
 	struct gsr_item *item = gsr_alloc(p->arena, sizeof(*item));
 
@@ -345,17 +354,18 @@ static struct gsr_item *new_item(struct gsr_parser *p, struct gsr_module *m, enu
 	return item;
 }
 
-/* A declaration to its ';', each name on its own; goes to @f or, at module scope, to @m */
-static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_function *f, const char *linkage)
+/* A declaration up to its ';', split by name; goes to @f or, at module scope, to @m */
+static void parse_declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_function *f,
+			      const char *linkage)
 {
 	struct gsr_var proto = { .linkage = linkage };
 
-	var_type(p, &proto);
+	parse_var_type(p, &proto);
 	do {
 		struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
 
 		*v = proto;
-		var_name(p, v);
+		parse_var_name(p, v);
 		if (f)
 			new_stmt(p, f, GSR_STMT_VAR)->var = v;
 		else
@@ -364,8 +374,8 @@ static void declaration(struct gsr_parser *p, struct gsr_module *m, struct gsr_f
 	gsr_parse_expect(p, ';', "after a declaration");
 }
 
-/* (.param .u64 a, .reg .b32 %r); '(' is taken already */
-static struct gsr_var *parameters(struct gsr_parser *p, unsigned int *n)
+/* (.param .u64 a, .reg .b32 %r); the '(' has been consumed */
+static struct gsr_var *parse_parameters(struct gsr_parser *p, unsigned int *n)
 {
 	enum { FEW = 8 };
 	struct gsr_var few[FEW], *list = NULL, *grown, *v;
@@ -385,8 +395,8 @@ static struct gsr_var *parameters(struct gsr_parser *p, unsigned int *n)
 		}
 		v = list ? &list[*n] : &few[*n];
 		memset(v, 0, sizeof(*v));
-		var_type(p, v);
-		var_name(p, v);
+		parse_var_type(p, v);
+		parse_var_name(p, v);
 		++*n;
 	} while (gsr_parse_accept(p, ','));
 	gsr_parse_expect(p, ')', "after parameters");
@@ -403,7 +413,7 @@ static enum gsr_opcode opcode_of(const char *name)
 	return GSR_OP_UNKNOWN;
 }
 
-/* The index of an opcode is kept in its name's mark, in a range no function number reaches */
+/* Opcodes are cached in the marks of their names, tagged in a way no function number is */
 #define OP_MARK		(0xffffffUL << 40)
 
 static enum gsr_opcode lookup_opcode(const char *name)
@@ -419,7 +429,7 @@ static enum gsr_opcode lookup_opcode(const char *name)
 	return op;
 }
 
-static void instruction(struct gsr_parser *p, struct gsr_function *f)
+static void parse_instruction(struct gsr_parser *p, struct gsr_function *f)
 {
 	struct gsr_insn *insn = gsr_alloc(p->arena, sizeof(*insn));
 	const char *mods[GSR_MODS_MAX + 1] = { NULL };
@@ -433,7 +443,8 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	insn->op = lookup_opcode(insn->name);
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (insn->n_mods == GSR_MODS_MAX)
-			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers", GSR_MODS_MAX);
+			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers",
+				       GSR_MODS_MAX);
 		mods[insn->n_mods++] = take_text(p);
 	}
 	insn->mods = gsr_memdup(p->arena, mods, (insn->n_mods + 1) * sizeof(*mods));
@@ -441,7 +452,7 @@ static void instruction(struct gsr_parser *p, struct gsr_function *f)
 	gsr_parse_expect(p, ';', "after an instruction");
 }
 
-/* Raw text up to and with ';' (strings and brackets inside are tokens, so a ';' in a string does not count) */
+/* The text up to and including ';'. Strings are tokens, so a ';' in one does not end it */
 static const char *raw_to_semicolon(struct gsr_parser *p, const char *start)
 {
 	while (!gsr_parse_is(p, ';')) {
@@ -454,7 +465,7 @@ static const char *raw_to_semicolon(struct gsr_parser *p, const char *start)
 }
 
 /* .loc 1 12 3, function_name $L__info_string0, inlined_at 1 5 3 */
-static const char *loc(struct gsr_parser *p)
+static const char *parse_loc(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 	unsigned int line = p->tok.line;
@@ -466,7 +477,10 @@ static const char *loc(struct gsr_parser *p)
 	while (gsr_parse_is(p, ',')) {
 		gsr_parse_next(p);
 		gsr_parse_ident(p, "attribute of .loc");
-		/* nothing ends a .loc but its line: a name in the next one is a label or an instruction */
+		/*
+		 * only the end of the line ends a .loc: a name on the next line is a label or an
+		 * instruction
+		 */
 		if (p->tok.kind == GSR_TOK_IDENT && p->tok.line == line)
 			gsr_parse_next(p);
 		while (p->tok.kind == GSR_TOK_NUMBER || gsr_parse_is(p, '+'))
@@ -475,9 +489,10 @@ static const char *loc(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-static bool labelled_directive(const struct gsr_parser *p)
+static bool is_labelled_directive(const struct gsr_parser *p)
 {
-	static const char *const table[] = { "callprototype", "branchtargets", "calltargets", NULL };
+	static const char *const table[] = { "callprototype", "branchtargets",
+					     "calltargets", NULL };
 	unsigned int i;
 
 	for (i = 0; table[i]; i++)
@@ -486,7 +501,7 @@ static bool labelled_directive(const struct gsr_parser *p)
 	return false;
 }
 
-static void label(struct gsr_parser *p, struct gsr_function *f)
+static void parse_label(struct gsr_parser *p, struct gsr_function *f)
 {
 	const char *start = p->tok.text;
 	unsigned int line = p->tok.line;
@@ -494,7 +509,7 @@ static void label(struct gsr_parser *p, struct gsr_function *f)
 	struct gsr_stmt *s;
 
 	gsr_parse_next(p);
-	if (labelled_directive(p)) {
+	if (is_labelled_directive(p)) {
 		s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 		s->text = raw_to_semicolon(p, start);
 	} else {
@@ -504,22 +519,24 @@ static void label(struct gsr_parser *p, struct gsr_function *f)
 	s->line = line;
 }
 
-static void body(struct gsr_parser *p, struct gsr_function *f)
+static void parse_body(struct gsr_parser *p, struct gsr_function *f)
 {
 	unsigned int depth = 0;
 	const char *linkage;
 
 	gsr_parse_expect(p, '{', "before a body");
 	for (;;) {
-		if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT && p->ahead.punct == ':') {
-			label(p, f);
+		if (p->tok.kind == GSR_TOK_IDENT && p->ahead.kind == GSR_TOK_PUNCT &&
+		    p->ahead.punct == ':') {
+			parse_label(p, f);
 		} else if (p->tok.kind == GSR_TOK_IDENT || gsr_parse_is(p, '@')) {
-			instruction(p, f);
+			parse_instruction(p, f);
 		} else if (p->tok.kind == GSR_TOK_END) {
 			gsr_parse_fail(p, &p->tok, "'}' expected at the end of %.60s", f->name);
 		} else if (gsr_parse_is(p, '{')) {
 			if (++depth > NEST_MAX)
-				gsr_parse_fail(p, &p->tok, "braces nested more than %d deep", NEST_MAX);
+				gsr_parse_fail(p, &p->tok,
+					       "braces nested more than %d deep", NEST_MAX);
 			new_stmt(p, f, GSR_STMT_OPEN);
 			gsr_parse_next(p);
 		} else if (gsr_parse_is(p, '}')) {
@@ -533,20 +550,21 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 		} else if (is_dot(p, "loc")) {
 			struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
-			s->text = loc(p);
-		} else if (labelled_directive(p)) {
+			s->text = parse_loc(p);
+		} else if (is_labelled_directive(p)) {
 			gsr_parse_fail(p, &p->tok, "a label expected before it");
 		} else if (p->tok.kind == GSR_TOK_DOT) {
-			linkage = dot_of(p, linkages);
+			linkage = find_dot(p, linkages);
 			if (linkage)
 				gsr_parse_next(p);
-			if (dot_of(p, spaces)) {
-				declaration(p, NULL, f, linkage);
+			if (find_dot(p, spaces)) {
+				parse_declaration(p, NULL, f, linkage);
 			} else {
 				struct gsr_stmt *s = new_stmt(p, f, GSR_STMT_DIRECTIVE);
 
 				if (linkage)
-					gsr_parse_fail(p, &p->tok, "declaration expected after .%s", linkage);
+					gsr_parse_fail(p, &p->tok,
+						       "declaration expected after .%s", linkage);
 				s->text = raw_to_semicolon(p, tok_start(p));
 			}
 		} else {
@@ -556,8 +574,8 @@ static void body(struct gsr_parser *p, struct gsr_function *f)
 	gsr_parse_next(p);
 }
 
-/* .maxntid 256, 1, 1; .pragma "…"; and whatever stands between the parameters and the body */
-static void performance(struct gsr_parser *p, struct gsr_function *f)
+/* Directives between the parameters and the body: .maxntid 256, 1, 1 or .pragma "…"; */
+static void parse_perf(struct gsr_parser *p, struct gsr_function *f)
 {
 	unsigned int room = 0;
 	const char **grown;
@@ -586,7 +604,7 @@ static void performance(struct gsr_parser *p, struct gsr_function *f)
 	}
 }
 
-static void function(struct gsr_parser *p, struct gsr_module *m, const char *linkage)
+static void parse_function(struct gsr_parser *p, struct gsr_module *m, const char *linkage)
 {
 	struct gsr_function *f = gsr_alloc(p->arena, sizeof(*f));
 	const char *start;
@@ -599,28 +617,28 @@ static void function(struct gsr_parser *p, struct gsr_module *m, const char *lin
 	start = tok_start(p);
 	while (p->tok.kind == GSR_TOK_DOT) {
 		if (is_dot(p, "attribute"))
-			attribute(p);
+			parse_attribute(p);
 		else
 			gsr_parse_next(p);
 		f->attrs = gsr_parse_slice(p, start);
 	}
 	if (gsr_parse_accept(p, '('))
-		f->rets = parameters(p, &f->n_rets);
+		f->rets = parse_parameters(p, &f->n_rets);
 	f->name = gsr_parse_ident(p, "name of a function");
 	if (gsr_parse_accept(p, '('))
-		f->params = parameters(p, &f->n_params);
-	performance(p, f);
+		f->params = parse_parameters(p, &f->n_params);
+	parse_perf(p, f);
 	if (gsr_parse_is(p, '{')) {
 		f->body = true;
-		body(p, f);
+		parse_body(p, f);
 	} else {
 		gsr_parse_expect(p, ';', "or a body after a function's head");
 	}
 	new_item(p, m, GSR_ITEM_FUNCTION)->function = f;
 }
 
-/* .section .debug_str { … }: raw, braces counted */
-static const char *section(struct gsr_parser *p)
+/* .section .debug_str { … }, kept as text; braces nest */
+static const char *parse_section(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 	unsigned int depth = 0;
@@ -641,7 +659,7 @@ static const char *section(struct gsr_parser *p)
 }
 
 /* .file 1 "a.cu", 1700000000, 1234 */
-static const char *file(struct gsr_parser *p)
+static const char *parse_file(struct gsr_parser *p)
 {
 	const char *start = tok_start(p);
 
@@ -655,7 +673,7 @@ static const char *file(struct gsr_parser *p)
 	return gsr_parse_slice(p, start);
 }
 
-static void header(struct gsr_parser *p, struct gsr_module *m)
+static void parse_header(struct gsr_parser *p, struct gsr_module *m)
 {
 	struct gsr_token at = p->tok;
 	const char *start;
@@ -683,46 +701,48 @@ static void header(struct gsr_parser *p, struct gsr_module *m)
 	if (is_dot(p, "address_size")) {
 		gsr_parse_next(p);
 		at = p->tok;
-		m->address_size = small_uint(p, "address size");
+		m->address_size = parse_u32(p, "address size");
 		if (m->address_size != 32 && m->address_size != 64)
-			gsr_parse_fail(p, &at, "address size %u: 32 or 64 expected", m->address_size);
+			gsr_parse_fail(p, &at, "address size %u: 32 or 64 expected",
+				       m->address_size);
 	}
 }
 
-static void module(struct gsr_parser *p, struct gsr_module *m)
+static void parse_module(struct gsr_parser *p, struct gsr_module *m)
 {
 	const char *linkage, *start;
 
-	header(p, m);
+	parse_header(p, m);
 	while (p->tok.kind != GSR_TOK_END) {
 		if (gsr_parse_accept(p, ';'))
 			continue;
 		if (p->tok.kind != GSR_TOK_DOT)
 			gsr_parse_fail(p, &p->tok, "directive expected");
 		start = tok_start(p);
-		linkage = dot_of(p, linkages);
+		linkage = find_dot(p, linkages);
 		if (linkage)
 			gsr_parse_next(p);
 		if (is_dot(p, "entry") || is_dot(p, "func")) {
-			function(p, m, linkage);
-		} else if (dot_of(p, spaces)) {
+			parse_function(p, m, linkage);
+		} else if (find_dot(p, spaces)) {
 			p->epoch++;
-			declaration(p, m, NULL, linkage);
+			parse_declaration(p, m, NULL, linkage);
 		} else if (linkage) {
-			gsr_parse_fail(p, &p->tok, "function or variable expected after .%s", linkage);
+			gsr_parse_fail(p, &p->tok, "function or variable expected after .%s",
+				       linkage);
 		} else if (is_dot(p, "section")) {
-			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = section(p);
+			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = parse_section(p);
 		} else if (is_dot(p, "file")) {
-			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = file(p);
+			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = parse_file(p);
 		} else if (is_dot(p, "loc")) {
-			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = loc(p);
+			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = parse_loc(p);
 		} else {
 			new_item(p, m, GSR_ITEM_DIRECTIVE)->text = raw_to_semicolon(p, start);
 		}
 	}
 }
 
-/* NULL if the parser or the arena jumped out: p->err says why */
+/* NULL: the parser or the arena jumped here, and p->err has the reason */
 static struct gsr_module *parse_guarded(struct gsr_parser *p)
 {
 	struct gsr_module *m;
@@ -742,23 +762,25 @@ static struct gsr_module *parse_guarded(struct gsr_parser *p)
 	gsr_parse_next(p);
 	m = gsr_alloc(p->arena, sizeof(*m));
 	m->arena = p->arena;
-	module(p, m);
+	parse_module(p, m);
 	gsr_arena_escape(p->arena, NULL);
 	return m;
 }
 
-enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out, struct gsr_error *err)
+enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out,
+			  struct gsr_error *err)
 {
 	struct gsr_error own;
 	/* cppcheck-suppress uninitvar ; its address is meant */
-	struct gsr_parser p = { .name = name ? name : "<ptx>", .err = err ? err : &own, .last_end = text };
+	struct gsr_parser p = { .name = name ? name : "<ptx>", .err = err ? err : &own,
+				.last_end = text };
 
 	*out = NULL;
 	memset(p.err, 0, sizeof(*p.err));
 	if (size > INPUT_MAX) {
 		p.err->status = GSR_ERR_LIMIT;
-		snprintf(p.err->message, sizeof(p.err->message), "%.80s: %zu bytes of PTX; the limit is %llu", p.name, size,
-			 INPUT_MAX);
+		snprintf(p.err->message, sizeof(p.err->message),
+			 "%.80s: %zu bytes of PTX; the limit is %llu", p.name, size, INPUT_MAX);
 		return p.err->status;
 	}
 	p.arena = gsr_arena_new();
@@ -776,7 +798,8 @@ enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struc
 
 struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err)
 {
-	struct gsr_parser p = { .arena = a, .name = "<inserted>", .err = err, .last_end = text, .epoch = 1 };
+	struct gsr_parser p = { .arena = a, .name = "<inserted>", .err = err, .last_end = text,
+				.epoch = 1 };
 	struct gsr_function *f = gsr_alloc(a, sizeof(*f));
 
 	memset(err, 0, sizeof(*err));
@@ -786,7 +809,7 @@ struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struc
 	gsr_lex_init(&p.lx, text, strlen(text));
 	p.ahead = gsr_lex_next(&p.lx);
 	gsr_parse_next(&p);
-	body(&p, f);
+	parse_body(&p, f);
 	return f;
 }
 
@@ -796,7 +819,8 @@ void gsr_module_free(struct gsr_module *m)
 		gsr_arena_free(m->arena);
 }
 
-static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *from, unsigned int n)
+static struct gsr_operand *copy_operands(struct gsr_arena *a, const struct gsr_operand *from,
+					 unsigned int n)
 {
 	struct gsr_operand *to = gsr_alloc_array(a, n + 1, sizeof(*to));
 	unsigned int i;
@@ -821,14 +845,15 @@ struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn)
 	return copy;
 }
 
-/* A definition wins over a declaration */
+/* A definition is preferred to a declaration */
 struct gsr_function *gsr_module_function(const struct gsr_module *m, const char *name)
 {
 	struct gsr_function *found = NULL;
 	struct gsr_item *i;
 
 	for (i = m->first; i; i = i->next)
-		if (i->kind == GSR_ITEM_FUNCTION && !strcmp(i->function->name, name) && (!found || i->function->body))
+		if (i->kind == GSR_ITEM_FUNCTION && !strcmp(i->function->name, name) &&
+		    (!found || i->function->body))
 			found = i->function;
 	return found;
 }

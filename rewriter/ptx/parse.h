@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside the parser: parse.c has module, functions and statements, operand.c the operands and constant expressions. */
+/*
+ * Internal to the parser: parse.c parses modules, functions and statements, operand.c operands and
+ * constant expressions.
+ */
 #ifndef GSR_PARSE_H
 #define GSR_PARSE_H
 
@@ -11,10 +14,10 @@
 struct gsr_parser {
 	struct gsr_arena *arena;
 	struct gsr_lexer lx;
-	struct gsr_token tok, ahead;	/* the token looked at, and the one after it */
+	struct gsr_token tok, ahead;	/* the current token, and one token of lookahead */
 	const char *last_end;		/* end of the token before @tok */
 	const char *name;
-	unsigned long epoch;		/* number of the function: marks its registers' names */
+	unsigned long epoch;		/* number of the current function: marks its registers */
 	struct gsr_error *err;
 	jmp_buf failed;
 };
@@ -38,7 +41,8 @@ static inline bool gsr_parse_accept(struct gsr_parser *p, char punct)
 void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where);
 const char *gsr_parse_ident(struct gsr_parser *p, const char *what);	/* interned */
 uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what);
-const char *gsr_parse_slice(struct gsr_parser *p, const char *start);	/* from @start to last_end, interned */
+/* the text from @start to last_end, interned */
+const char *gsr_parse_slice(struct gsr_parser *p, const char *start);
 bool gsr_parse_is_reg(struct gsr_parser *p, const char *name);
 
 uint64_t gsr_parse_const(struct gsr_parser *p);	/* operand.c: a constant expression */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The printer: what the tree says, one statement a line.
+ * The printer: one statement per line.
  *
- * In: a module. Out: its text, which parses to the same module. Assumes a tree that the parser
- * made, or a pass in its form.
+ * In: a module. Out: its text, which parses to the same module. Assumes a tree that the parser or a
+ * pass built in the form that ptx.h describes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +11,19 @@
 #include "arena.h"
 #include "ptx.h"
 
-#define ROOM_MOST	((size_t)1 << 28)	/* at a time for what has not been printed yet; it may be more than there is */
+/* most bytes reserved at a time, as the estimate of what remains may be far too high */
+#define ROOM_MAX	((size_t)1 << 28)
 
 struct text {
 	char *buf;
 	size_t len, room;
-	size_t items, printed;		/* of the module */
+	size_t items, printed;		/* of the module: to estimate its length */
 	bool failed;
 };
 
 /*
- * Room for @n bytes more, and for the rest of the module if it goes on like this: a mapping of huge pages that is moved comes
- * apart into small ones. What is never written takes no memory.
+ * Makes room for @n more bytes and, extrapolating, for the rest of the module: when a mapping is
+ * moved, its huge pages are split. Pages that are never written take no memory.
  */
 static bool grow_buffer(struct text *t, size_t n)
 {
@@ -30,10 +31,13 @@ static bool grow_buffer(struct text *t, size_t n)
 	size_t room = t->room + n + 64;
 	char *grown = NULL;
 
-	/* one large mapping, rather than through the heap, whose top is cut off when it is freed and grows again by small pages */
-	times = times > ROOM_MOST / room ? ROOM_MOST / room : times;
+	/*
+	 * one large mapping rather than the heap, whose top is trimmed by free() and grows again
+	 * by small pages
+	 */
+	times = times > ROOM_MAX / room ? ROOM_MAX / room : times;
 	times = times < 2 ? 2 : times;
-	/* who may not have so much address space gets on with less */
+	/* if address space is limited, retry with less */
 	while (!t->failed && !grown && times > 1) {
 		grown = realloc(t->buf, room * times);
 		times = grown ? times : times > 3 ? times / 2 : times - 1;
@@ -53,7 +57,7 @@ static inline void put_char(struct text *t, char c)
 		t->buf[t->len++] = c;
 }
 
-/* Names are short: not worth a call */
+/* Without memcpy(): names are too short for the call to pay */
 static void put_str(struct text *t, const char *s)
 {
 	for (;;) {
@@ -226,8 +230,9 @@ static void put_insn(struct text *t, const struct gsr_insn *insn)
 
 static void put_var(struct text *t, const struct gsr_var *v)
 {
-	/* what else stands there begins with .ptr, or, where the parser lets it pass, with any word */
-	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) && strchr("( \t\r\n\f\v/", v->attrs[10]);
+	/* else attrs begins with .ptr, or with any other word that the parser lets pass */
+	bool attribute = v->attrs && !strncmp(v->attrs, ".attribute", 10) &&
+			 strchr("( \t\r\n\f\v/", v->attrs[10]);
 	unsigned int i;
 
 	if (v->linkage) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * PTX in memory: what the lexer and parser make, the passes change, the printer writes and vgpu
- * executes. All of it lives in one arena a module; strings are interned, so equal names are equal
- * pointers within a module. The tree keeps everything that was written: print(parse(x)) differs
- * from x in white space and comments only (and a declaration of several names is written as
- * several).
+ * The syntax tree of PTX: the parser builds it, passes transform it, the printer writes it and vgpu
+ * executes it. A module lies in one arena; its strings are interned, so equal names are equal
+ * pointers within a module. The tree keeps all that was written: print(parse(x)) differs from x in
+ * white space and comments only, and in that a declaration of several names becomes several
+ * declarations.
  */
 #ifndef GSR_PTX_H
 #define GSR_PTX_H
@@ -23,8 +23,10 @@ enum gsr_opcode {
 };
 
 enum gsr_operand_kind {
-	GSR_OPND_REG,		/* name; %r1, %tid.x (name "%tid", component 'x'), also parameters of a call */
-	GSR_OPND_INT,		/* ival; written decimal, hex, octal or binary, with or without U: text keeps the form */
+	GSR_OPND_REG,		/* name; %r1, %tid.x (name "%tid", component 'x'), also parameters
+				 * of a call */
+	GSR_OPND_INT,		/* ival; written decimal, hex, octal or binary, with or without U:
+				 * text keeps the form */
 	GSR_OPND_F32,		/* bits of 0f… */
 	GSR_OPND_F64,		/* bits of 0d… or of a decimal floating-point constant */
 	GSR_OPND_SYM,		/* a variable, function or label name, with offset (a+4) */
@@ -35,22 +37,25 @@ enum gsr_operand_kind {
 	GSR_OPND_SINK,		/* _ */
 };
 
-/* Most of a module's memory */
+/* Operands are most of a module's memory, so their size matters */
 struct gsr_operand {
 	enum gsr_operand_kind kind : 8;
 	bool negated : 1;		/* !p, -r */
-	bool minus : 1;			/* negated was written - */
+	bool minus : 1;			/* negated, and written with - */
 	bool indexed : 1;		/* ADDR written a[i]: items[0] is a, items[1] the index */
 	char component;			/* 'x' 'y' 'z' 'w', 'h' etc. of %tid.x; 0 none */
 	unsigned int n_items;
 	const char *name;		/* REG, SYM */
-	const char *selector;		/* longer than a character: r1.h0, r1.b3 of video instructions; else NULL */
-	const char *text;		/* constants as written; SYM, ADDR: the offset as written ("+-4"); NULL: print ival */
+	const char *selector;		/* component of several characters: r1.h0, r1.b3 of video
+					 * instructions; NULL none */
+	const char *text;		/* constants as written; SYM, ADDR: the offset as written
+					 * ("+-4"); NULL: print ival */
 	union {
 		int64_t ival;		/* INT: value; SYM, ADDR: offset */
 		uint64_t bits;		/* F32, F64 */
 	};
-	struct gsr_operand *items;	/* VEC, PAIR, LIST; ADDR: items[0] is the base, items[1] further coordinates */
+	struct gsr_operand *items;	/* VEC, PAIR, LIST; ADDR: items[0] is the base, items[1]
+					 * further coordinates */
 };
 
 #define GSR_MODS_MAX 16
@@ -59,14 +64,19 @@ struct gsr_insn {
 	enum gsr_opcode op;
 	unsigned int n_mods, n_opnds;
 	bool guard_negated;		/* @!%p1 */
-	bool unread;			/* an atomic whose result nobody reads (spin.c) */
-	bool retries;			/* a compare-and-swap whose loop waits for nobody (spin.c) */
-	bool devirtualised;		/* a direct call that replaced one through a pointer (devirtualise.c) */
-	bool one_address;		/* accesses memory others may write, at one address (uniform.c) */
-	bool all_arrive;			/* warp-synchronous: every lane of its mask arrives (barriers.c) */
+	bool unread;			/* atomic whose result is not read (spin.c) */
+	bool retries;			/* compare-and-swap in a retry loop, which waits for no
+					 * other thread (spin.c) */
+	bool devirtualised;		/* direct call that replaced an indirect one
+					 * (devirtualise.c) */
+	bool one_address;		/* accesses memory that others may write, at a uniform
+					 * address (uniform.c) */
+	bool all_arrive;		/* warp-synchronous, and every lane of its mask is
+					 * guaranteed to arrive (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
-	const char **mods;		/* modifiers in order, without the dot: "global", "u32"; there is room for one more */
+	const char **mods;		/* modifiers in order, without the dot: "global", "u32";
+					 * the array has room for one more */
 	struct gsr_operand *opnds;
 };
 
@@ -80,10 +90,12 @@ struct gsr_var {
 	unsigned int align;		/* 0 none given */
 	unsigned int vec;		/* 0, 2, 4 */
 	const char *type;		/* "b8" "u32" "f64" "pred" "texref" … */
-	const char *attrs;		/* .ptr .global .align 4, .attribute(…): text between type and name, or NULL */
+	const char *attrs;		/* .ptr .global .align 4, .attribute(…): text between type
+					 * and name, or NULL */
 	const char *name;
 	unsigned int range;		/* %r<21>: 21; 0 none */
-	uint64_t dims[4];		/* array dimensions; an empty [] is 0, or what its initializer has */
+	uint64_t dims[4];		/* array dimensions; an empty [] is 0, or what its
+					 * initializer has */
 	unsigned int n_dims;
 	const char *init;		/* initializer as written, without '='; NULL none */
 	unsigned int line;
@@ -91,7 +103,8 @@ struct gsr_var {
 
 enum gsr_stmt_kind {
 	GSR_STMT_INSN, GSR_STMT_LABEL, GSR_STMT_VAR, GSR_STMT_OPEN, GSR_STMT_CLOSE,
-	GSR_STMT_DIRECTIVE,		/* .loc, .pragma, .branchtargets, .callprototype, .calltargets …: text */
+	GSR_STMT_DIRECTIVE,		/* .loc, .pragma, .branchtargets, .callprototype,
+					 * .calltargets …: text */
 };
 
 struct gsr_stmt {
@@ -102,7 +115,8 @@ struct gsr_stmt {
 		struct gsr_insn *insn;
 		struct gsr_var *var;
 		const char *label;	/* LABEL */
-		const char *text;	/* DIRECTIVE, with its label ("p: .callprototype …") and ';' as written */
+		const char *text;	/* DIRECTIVE, with its label ("p: .callprototype …") and ';'
+					 * as written */
 	};
 };
 
@@ -114,11 +128,12 @@ struct gsr_function {
 	const char *name;
 	struct gsr_var *rets, *params;
 	unsigned int n_rets, n_params;
-	const char **perf;		/* ".maxntid 256, 1, 1", ".reqntid …", ".minnctapersm 2", ".maxnreg", ".noreturn" */
+	const char **perf;		/* ".maxntid 256, 1, 1", ".reqntid …", ".minnctapersm 2",
+					 * ".maxnreg", ".noreturn" */
 	unsigned int n_perf;
 	bool body;			/* false: a declaration only */
 	struct gsr_stmt *first, *last;	/* the body without its outer braces */
-	const struct gsr_writers *writers;	/* barrier.c; NULL: not looked for */
+	const struct gsr_writers *writers;	/* barrier.c; NULL: not computed */
 	unsigned int line;
 };
 
@@ -144,23 +159,23 @@ struct gsr_module {
 };
 
 /* parse.c. On failure *@out is NULL and @err says where. */
-enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out, struct gsr_error *err);
+enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struct gsr_module **out,
+			  struct gsr_error *err);
 void gsr_module_free(struct gsr_module *m);
-/* The statements of a body, in @a. NULL: not PTX, which is a bug of ours */
+/* Parses the statements of a body into @a. NULL: a syntax error, which is a bug of gsched */
 struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err);
 
 /* print.c: malloc'd text, NUL-terminated; NULL out of memory. */
 char *gsr_print(const struct gsr_module *m, size_t *size);
 
-/* lines.c: a statement is taken out; line information, in a function and of the module */
+/* lines.c */
 void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
-void gsr_drop_lines(struct gsr_function *f);
-bool gsr_is_line_info(const char *text);
+void gsr_drop_lines(struct gsr_function *f);	/* removes its .loc directives */
+bool gsr_is_line_info(const char *text);	/* a directive: .file, .loc or .section? */
 
 /*
- * cut.c: the text of a module with one of its kernels and what that needs; malloc'd, NULL if there
- * is no such kernel or no memory.
- * @m itself has no more in it then.
+ * cut.c: the text of a module with one of its kernels and all that the kernel needs; malloc'd, NULL
+ * if there is no such kernel or no memory. Items that are not needed are dropped from @m.
  */
 char *gsr_cut(struct gsr_module *m, const char *kernel);
 

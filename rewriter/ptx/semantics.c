@@ -1,46 +1,47 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What each instruction does, in one table by opcode: whether it has a result, which threads share
- * that, whether it may wait for others. The analyses ask here. What the table does not name has no
- * result that is known to be shared, and waits for nobody.
+ * Semantics of instructions, in one table by opcode: whether there is a result, among which threads
+ * that is uniform, whether the instruction may wait for other threads. An opcode that the table
+ * does not list has no uniform result and does not wait.
  *
- * In: an instruction and its function. Out: a fact. Assumes, where the mask or barrier is in a
- * register, that gsr_find_writers() knows the function's registers as they are now.
+ * In: an instruction and its function. Out: one of these properties. Assumes, where a lane mask or
+ * barrier number is in a register, that gsr_find_writers() has seen the function as it is now.
  */
 #include "semantics.h"
 
 enum result {
 	NO_RESULT,
 	FIRST,				/* the first operand is a result and nothing else */
-	FIRST_IF_RED,			/* of a barrier that is a reduction */
-	FIRST_OF_MATRIX,		/* of a matrix's load or product, not of its store */
+	FIRST_IF_RED,			/* likewise, of bar.red only */
+	FIRST_OF_MATRIX,		/* likewise, of a matrix load or product, not of a store */
 };
 
-enum shared {
+enum shared {				/* the result is the same in ... */
 	BY_NOBODY,
-	BY_OPERANDS,			/* by threads whose operands are the same */
-	BY_LANES,			/* by the lanes of its mask */
-	BY_LANES_IF_ALL,		/* likewise, of match.all */
-	BY_LANES_OF_ONE,		/* likewise, where all read one lane */
-	BY_COUNTED,			/* by those that the barrier counts */
-	BY_READERS,			/* by threads with the same address, as far as nobody writes there */
+	BY_OPERANDS,			/* threads with the same operands */
+	BY_LANES,			/* the lanes of its mask */
+	BY_LANES_IF_ALL,		/* likewise, of match.all only */
+	BY_LANES_OF_ONE,		/* likewise, if all read one lane */
+	BY_COUNTED,			/* the threads that the barrier counts */
+	BY_READERS,			/* threads with the same address, unless that memory is
+					 * written */
 };
 
 enum waits {
 	NO_WAIT,
-	WAITS,				/* memory may change meanwhile */
-	WAITS_IF_COHERENT,		/* a load that sees what others write */
-	WAITS_IF_READ,			/* an atomic whose result somebody reads */
-	WAITS_IF_REDUCING,		/* a load, by way of several memories */
+	WAITS,				/* memory may change during it */
+	WAITS_IF_COHERENT,		/* a load that observes writes of other threads */
+	WAITS_IF_READ,			/* an atomic whose result is read */
+	WAITS_IF_REDUCING,		/* multimem: only ld_reduce is a load */
 	WAITS_IN_BLOCK,			/* mbarriers: they lie in shared memory */
 };
 
 static const struct {
 	unsigned char result, shared, waits;
-	bool lanes;			/* its last operand is the mask of lanes that execute it */
+	bool lanes;			/* the last operand is its lane mask */
 } table[GSR_OP_COUNT] = {
 	[GSR_OP_ADD ... GSR_OP_DP2A] = { FIRST, BY_OPERANDS },
-	[GSR_OP_ADDC ... GSR_OP_MADC] = { FIRST },	/* they read the carry, too */
+	[GSR_OP_ADDC ... GSR_OP_MADC] = { FIRST },	/* they read the carry flag, too */
 	[GSR_OP_TESTP ... GSR_OP_SHR] = { FIRST, BY_OPERANDS },
 	[GSR_OP_VADD ... GSR_OP_VSET4] = { FIRST, BY_OPERANDS },
 	[GSR_OP_MOV] = { FIRST, BY_OPERANDS },
@@ -108,7 +109,7 @@ static bool entry_param(const struct gsr_function *f, const struct gsr_operand *
 
 	if (!f->entry || addr->kind != GSR_OPND_ADDR || addr->n_items != 1)
 		return false;
-	/* what a function is given and returns has names only */
+	/* only an entry's parameters have addresses in registers: those of calls go by name */
 	if (addr->items[0].kind == GSR_OPND_REG)
 		return true;
 	if (addr->items[0].kind != GSR_OPND_SYM)
@@ -127,7 +128,7 @@ static bool reads_constant(const struct gsr_function *f, const struct gsr_insn *
 	       (gsr_insn_has(insn, "param") && entry_param(f, &insn->opnds[1]));
 }
 
-/* .cv and .cg are weak loads to PTX, but see what other SMs write: chained scans poll with them */
+/* .cv and .cg are weak in PTX, but observe writes of other SMs: chained scans poll with them */
 static bool is_coherent(const struct gsr_insn *insn)
 {
 	static const char *const mods[] = { "volatile", "relaxed", "acquire", "mmio", "cv", "cg" };
@@ -156,12 +157,13 @@ static enum gsr_uniform of_load(const struct gsr_function *f, const struct gsr_i
 static bool reads_one_lane(const struct gsr_insn *insn)
 {
 	return gsr_insn_has(insn, "idx") && insn->n_opnds > 4 &&
-	       insn->opnds[2].kind == GSR_OPND_INT && insn->opnds[3].kind == GSR_OPND_INT && insn->opnds[3].ival == 31;
+	       insn->opnds[2].kind == GSR_OPND_INT && insn->opnds[3].kind == GSR_OPND_INT &&
+	       insn->opnds[3].ival == 31;
 }
 
 /*
- * The lanes of the mask share it. Those of another mask, in the same warp, need not: only a mask
- * that is known to be all lanes tells of a warp.
+ * The result is the same in the lanes of the mask. Other lanes of the warp may execute it with
+ * another mask, so it is uniform in the warp only if the mask is known to be full.
  */
 static enum gsr_uniform over_mask(const struct gsr_function *f, const struct gsr_insn *insn)
 {
@@ -209,7 +211,8 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
 		may = is_coherent(insn);
 		break;
 	case WAITS_IF_READ:
-		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread && !insn->retries;
+		may = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_SINK && !insn->unread &&
+		      !insn->retries;
 		break;
 	case WAITS_IF_REDUCING:
 		may = gsr_insn_has(insn, "ld_reduce");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What declarations and instructions mean, one by one: no fact here needs a look at the program
- * around them, except the constant in a register that one instruction alone writes (barrier.c).
+ * Semantics of single declarations and instructions. Nothing here depends on the surrounding code,
+ * except constants in registers that have only one writer (barrier.c).
  */
 #ifndef GSR_SEMANTICS_H
 #define GSR_SEMANTICS_H
@@ -16,43 +16,50 @@ bool gsr_is_global(const struct gsr_var *v);		/* .global or .const */
 bool gsr_is_reference(const struct gsr_var *v);		/* of a texture, surface or sampler */
 bool gsr_is_surface(const struct gsr_var *v);		/* a surface reference */
 
-/* semantics.c: the one answer to what an instruction does */
-bool gsr_has_result(const struct gsr_insn *insn);	/* its first operand, which is nothing else */
-struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);	/* which lanes are meant; NULL none */
-/* Where all that execute it together have the same result */
+/* semantics.c */
+/* is its first operand a result, and nothing but that? */
+bool gsr_has_result(const struct gsr_insn *insn);
+/* its lane mask; NULL none */
+struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);
+/* Among which of the threads that execute it converged its result is uniform */
 enum gsr_uniform {
-	GSR_VARIES,			/* nowhere that is known */
-	GSR_UNIFORM_OPERANDS,		/* wherever all its operands are the same */
-	GSR_UNIFORM_WARP,		/* in a warp, whatever its operands */
-	GSR_UNIFORM_COUNTED,		/* in a warp where the barrier and the count are the same */
-	GSR_UNIFORM_BLOCK,		/* in a block, whatever its operands */
-	/* wherever its address is the same, if weak loads of that memory are known to be alike */
+	GSR_VARIES,			/* none are known */
+	GSR_UNIFORM_OPERANDS,		/* those that have all operands the same */
+	GSR_UNIFORM_WARP,		/* the warp, whatever the operands */
+	GSR_UNIFORM_COUNTED,		/* the warp, if barrier and thread count are the same */
+	GSR_UNIFORM_BLOCK,		/* the thread block, whatever the operands */
+	/* those that have the same address, if weak loads of that memory are known to be alike */
 	GSR_UNIFORM_SHARED, GSR_UNIFORM_GLOBAL, GSR_UNIFORM_GENERIC,
 };
 enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct gsr_insn *insn);
-/* In a loop it may wait for other threads: of its block, or any */
+/* Which threads it may wait for if it is in a loop: those of its thread block, or any */
 enum gsr_wait { GSR_WAIT_NONE, GSR_WAIT_BLOCK, GSR_WAIT_ALL };
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
 
 /*
- * barrier.c. What is asked of an instruction that names a register for the lanes or the barrier
- * that it means is known once the writers of such registers were looked for; again when the
- * function's registers have changed.
+ * barrier.c. A lane mask or barrier number in a register is known if the register has one writer,
+ * which moves a constant to it. gsr_find_writers() collects these writers; it has to be called
+ * again when the function's registers have changed.
  */
-const char *gsr_asks_for(const struct gsr_insn *insn);	/* the register; NULL none */
+/* the register that holds its lane mask or barrier number; NULL none */
+const char *gsr_asks_for(const struct gsr_insn *insn);
 void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f);
 struct gsr_barrier {
 	bool sync, red, arrive, warp, cluster;
 	bool counted;			/* a thread count is given */
-	int id;				/* -1: in a register */
+	int id;				/* -1: not known */
 };
-bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn, struct gsr_barrier *b);
-/* The instruction that alone writes the register, always; NULL: several, or a guarded one */
+bool gsr_barrier_of(const struct gsr_function *f, const struct gsr_insn *insn,
+		    struct gsr_barrier *b);
+/* The only writer of a register; NULL: there are several, or it is guarded */
 const struct gsr_insn *gsr_only_writer(const struct gsr_function *f, const char *name);
-/* Its name if it waits for lanes that need not come; else NULL */
+/* Its name if it synchronises lanes that may not all arrive; else NULL */
 const char *gsr_warp_sync(const struct gsr_function *f, const struct gsr_insn *insn);
-bool gsr_counts_warps(const struct gsr_insn *insn);	/* then it is a barrier with a thread count */
-bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);	/* is it for all lanes? */
+/* of what gsr_warp_sync() names: is it a barrier with a thread count? */
+bool gsr_counts_warps(const struct gsr_insn *insn);
+/* is its mask known to be all lanes? */
+bool gsr_full_mask(const struct gsr_function *f, const struct gsr_insn *insn);
+/* is its mask known? */
 bool gsr_constant_mask(const struct gsr_function *f, const struct gsr_insn *insn);
 
 #endif /* GSR_SEMANTICS_H */

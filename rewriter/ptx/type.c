@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sizes of types and variables, and which kinds of variables there are.
+ * Sizes of types, sizes and kinds of variables.
  *
- * In: a type's name or a declaration. Out: a fact. Assumes nothing: sizes that overflow are too
- * large for any memory.
+ * In: a type's name or a declaration. Out: its size, alignment or kind. Assumes nothing: a size
+ * that overflows is reported as one too large for any memory.
  */
 #include <string.h>
 #include "semantics.h"
@@ -17,7 +17,8 @@ unsigned int gsr_type_size(const char *type)
 		d++;
 	if (!*d)
 		return !strcmp(type, "pred") ? 1 :
-		       !strcmp(type, "texref") || !strcmp(type, "samplerref") || !strcmp(type, "surfref") ? 8 : 0;
+		       !strcmp(type, "texref") || !strcmp(type, "samplerref") ||
+		       !strcmp(type, "surfref") ? 8 : 0;
 	for (; *d >= '0' && *d <= '9'; d++)
 		bits = 10 * bits + (unsigned int)(*d - '0');
 	return (*d && strstr(d, "x2") ? 2 * bits : bits) / 8;
@@ -48,7 +49,8 @@ bool gsr_is_global(const struct gsr_var *v)
 
 bool gsr_is_reference(const struct gsr_var *v)
 {
-	return !strcmp(v->space, "tex") || !strcmp(v->type, "texref") || !strcmp(v->type, "surfref") || !strcmp(v->type, "samplerref");
+	return !strcmp(v->space, "tex") || !strcmp(v->type, "texref") ||
+	       !strcmp(v->type, "surfref") || !strcmp(v->type, "samplerref");
 }
 
 bool gsr_is_surface(const struct gsr_var *v)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What became of each kernel, for people and as JSON: the description, and the registers of
+ * Report on a rewrite, as text or JSON: the description of each kernel, and the register counts of
  * original and twin.
  *
- * In: the description of a rewrite. Out: text or JSON on stdout. Assumes a rewrite that succeeded.
+ * In: a rewrite and its input. Out: the report: text on stdout, or a JSON string. Assumes a rewrite
+ * that succeeded.
  */
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 static const char *const tiers[] = { "block", "slice", "launch" };
 
-/* Of one module. Counts are -1 where they are not known */
+/* Register counts of the kernels of a module; -1 not known. Index 0 of by and why: originals */
 struct registers {
 	int *before, *after;
 	const char *by[2];
@@ -45,7 +46,8 @@ static bool count_registers(const char *ptx, const struct gsr_rewrite *rw, struc
 		for (i = 0; i < n; i++)
 			r->after[i] = -1;
 		if (rw->ptx)
-			gsr_registers(rw->ptx, names + n, n, r->after, &r->by[1], r->why[1], sizeof(r->why[1]));
+			gsr_registers(rw->ptx, names + n, n, r->after, &r->by[1], r->why[1],
+				      sizeof(r->why[1]));
 	}
 	free(names);
 	free(twins);
@@ -66,8 +68,9 @@ static void print_count(int n)
 		printf("%d", n);
 }
 
-/* What the twin's table holds for it: addresses of variables, or numbers of functions */
-static void print_words(const struct gsr_rewrite *rw, const struct gsr_kernel *k, bool functions, const char *what)
+/* Prints what the twin's table holds words for: variables, or functions called by number */
+static void print_table_words(const struct gsr_rewrite *rw, const struct gsr_kernel *k,
+			      bool functions, const char *what)
 {
 	unsigned int i, n = 0;
 
@@ -87,7 +90,9 @@ static void print_words(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k)
 {
 	static const char *const what[GSR_INSERTIONS] = {
-		"for block ids", "for variables", "at barriers and warp-wide instructions", "at mbarriers", "at heads of loops", "where functions end threads", "around the body",
+		"for block ids", "for variables", "at barriers and warp-wide instructions",
+		"at mbarriers", "at heads of loops", "where functions end threads",
+		"around the body",
 	};
 	unsigned int i, n = 0, total = 0;
 
@@ -100,21 +105,25 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 	printf("; %u bytes of shared memory\n", k->static_shared);
 	printf("  %u barriers, %u returns became jumps", k->barriers, k->returns);
 	if (k->early_return)
-		printf("; threads may finish early: %u places where the finished take part", k->sites);
+		printf("; threads may finish early: %u places where the finished take part",
+		       k->sites);
 	printf("\n");
 	if (k->warp_rows)
 		printf("  only for blocks whose x is a multiple of 32\n");
 	if (k->waits)
-		printf("  may wait for other blocks: launched as it is where its grid fits the device, and not for static ranges\n");
-	print_words(rw, k, false, "  shares ");
-	print_words(rw, k, true, "  calls by number ");
+		printf("  may wait for other blocks: launched as it is where its grid fits the "
+		       "device, and not for static ranges\n");
+	print_table_words(rw, k, false, "  shares ");
+	print_table_words(rw, k, true, "  calls by number ");
 	for (i = 0; i < k->n_references; i++)
-		printf("%s%s%s", i ? ", " : "  takes handles for ", k->references[i].name, i + 1 < k->n_references ? "" : "\n");
+		printf("%s%s%s", i ? ", " : "  takes handles for ", k->references[i].name,
+		       i + 1 < k->n_references ? "" : "\n");
 	if (k->resume_points)
-		printf("  resumable at %u points, saves %u bytes a block and %u a thread\n", k->resume_points, k->save_fixed,
-		       k->save_thread);
+		printf("  resumable at %u points, saves %u bytes a block and %u a thread\n",
+		       k->resume_points, k->save_fixed, k->save_thread);
 	if (k->resume_reason)
-		printf("  %s: %s\n", k->resume_points ? "not everywhere" : "not resumable", k->resume_reason);
+		printf("  %s: %s\n", k->resume_points ? "not everywhere" : "not resumable",
+		       k->resume_reason);
 }
 
 bool gsr_explain(const char *ptx, const struct gsr_rewrite *rw)
@@ -162,7 +171,8 @@ static bool add_registers(cJSON *root, const struct registers *r)
 
 	cJSON_ArrayForEach(o, list) {
 		counts = cJSON_AddObjectToObject(o, "registers");
-		if (!counts || !add_count(counts, "original", r->before[i]) || !add_count(counts, "twin", r->after[i]))
+		if (!counts || !add_count(counts, "original", r->before[i]) ||
+		    !add_count(counts, "twin", r->after[i]))
 			return false;
 		i++;
 	}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable]
- * [--modes]: rewrite the kernels of PTX, a fat binary or an executable. Exit status: 0 at least one
- * kernel was rewritten, 1 none could be, 2 the input is bad or cannot be read, 64 usage.
+ * [--modes]: rewrites the kernels of PTX, a fat binary or an executable. Exit status: 0 at least
+ * one kernel was rewritten, 1 none could be, 2 the input is malformed or cannot be read, 64 usage.
  *
- * In: the command line and files. Out: the twins' PTX, an explanation. Assumes nothing.
+ * In: the command line and files. Out: the twins' PTX, a report. Assumes nothing.
  */
 #include <argp.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ struct args {
 	unsigned int arch, image;
 };
 
-/* PTX out of the input: an executable may hold that of several modules */
+/* PTX extracted from the input: an executable may hold several modules */
 struct text {
 	char *ptx;
 	size_t size;
@@ -31,7 +31,7 @@ struct texts {
 	struct text *list;
 	unsigned int n;
 	char why[sizeof(((struct gsr_error *)NULL)->message)];	/* the last failure */
-	bool bad;		/* some failure is worse than an image without PTX */
+	bool bad;		/* there was a failure other than an image without PTX */
 };
 
 const char *argp_program_version = "gsrewrite (gsched)";
@@ -49,7 +49,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* Refuses the name of a pass that does not exist, with a list of those that do */
+/* Rejects the name of a pass that does not exist, and lists those that do */
 static void check_pass(const char *name, struct argp_state *state)
 {
 	char list[512] = "";
@@ -126,10 +126,11 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_arg,
 	.args_doc = "IN",
-	.doc = "Rewrite CUDA kernels so that they can be preempted between blocks.\vIN is PTX, a fat binary or an executable.",
+	.doc = "Rewrite CUDA kernels so that they can be preempted between blocks.\vIN is PTX, a "
+	       "fat binary or an executable.",
 };
 
-/* The file, with a NUL behind it. NULL with errno. */
+/* Reads a file and adds a NUL; malloc'd. NULL with errno */
 static unsigned char *load(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "re");
@@ -245,8 +246,8 @@ static void add_text(struct texts *t, enum gsr_status status, char *ptx, size_t 
 }
 
 /*
- * Adds the fat binaries of an executable. Each is a module, except for the units of a relocatable
- * program, which are linked to one.
+ * Adds the PTX of an executable: of each fat binary that is a module, and of the units of a
+ * relocatable program, linked into one module.
  */
 static void add_program(struct texts *t, const unsigned char *image, size_t size, unsigned int arch)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The description of a rewrite as JSON, for people and their scripts.
+ * The description of a rewrite as JSON.
  *
- * In: the description of a rewrite. Out: a tree of cJSON, which the caller frees. Assumes a
- * rewrite that succeeded.
+ * In: the description of a rewrite. Out: a cJSON tree, which the caller frees. Assumes a rewrite
+ * that succeeded.
  */
 #include <cjson/cJSON.h>
 #include "gsrewrite.h"
@@ -67,8 +67,10 @@ static bool add_variable(cJSON *list, const struct gsr_variable *v)
 		cJSON_Delete(o);
 		return false;
 	}
-	return cJSON_AddStringToObject(o, "name", v->name) && cJSON_AddStringToObject(o, "space", spaces[v->space]) &&
-	       cJSON_AddNumberToObject(o, "size", (double)v->size) && cJSON_AddBoolToObject(o, "copied", v->copied) &&
+	return cJSON_AddStringToObject(o, "name", v->name) &&
+	       cJSON_AddStringToObject(o, "space", spaces[v->space]) &&
+	       cJSON_AddNumberToObject(o, "size", (double)v->size) &&
+	       cJSON_AddBoolToObject(o, "copied", v->copied) &&
 	       (!v->function || (cJSON_AddStringToObject(o, "function", v->function) &&
 				 cJSON_AddNumberToObject(o, "offset", (double)v->offset)));
 }
@@ -83,20 +85,26 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 		cJSON_Delete(o);
 		return false;
 	}
-	return cJSON_AddStringToObject(o, "name", k->name) && cJSON_AddStringToObject(o, "tier", tiers[k->tier]) &&
-	       cJSON_AddStringToObject(o, "reason", k->reason) && cJSON_AddNumberToObject(o, "params", k->params) &&
+	return cJSON_AddStringToObject(o, "name", k->name) &&
+	       cJSON_AddStringToObject(o, "tier", tiers[k->tier]) &&
+	       cJSON_AddStringToObject(o, "reason", k->reason) &&
+	       cJSON_AddNumberToObject(o, "params", k->params) &&
 	       cJSON_AddNumberToObject(o, "param_size", (double)k->param_size) &&
 	       cJSON_AddNumberToObject(o, "launch_offset", (double)k->launch_offset) &&
-	       cJSON_AddNumberToObject(o, "barriers", k->barriers) && cJSON_AddNumberToObject(o, "returns", k->returns) &&
+	       cJSON_AddNumberToObject(o, "barriers", k->barriers) &&
+	       cJSON_AddNumberToObject(o, "returns", k->returns) &&
 	       cJSON_AddBoolToObject(o, "early_return", k->early_return) &&
-	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) && cJSON_AddBoolToObject(o, "waits", k->waits) &&
+	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
+	       cJSON_AddBoolToObject(o, "waits", k->waits) &&
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
 	       cJSON_AddNumberToObject(o, "sites", k->sites) && add_inserted(o, k) &&
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
-	       (!k->resume_reason || cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
+	       (!k->resume_reason ||
+		cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&
 	       cJSON_AddNumberToObject(o, "save_thread", k->save_thread) && add_list(o, k) &&
-	       cJSON_AddNumberToObject(o, "references_offset", (double)k->references_offset) && add_references(o, k);
+	       cJSON_AddNumberToObject(o, "references_offset", (double)k->references_offset) &&
+	       add_references(o, k);
 }
 
 cJSON *gsr_rewrite_json(const struct gsr_rewrite *rw)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How many registers kernels take: by the assembler if it is in PATH, else by the driver if there
- * is one. Neither is needed for anything else, so that whatever goes wrong with them is a reason
- * that is told, and no error.
+ * Register counts of kernels: from ptxas if it is in PATH, else from the driver if there is one.
+ * Nothing else needs either, so that a failure is reported as the reason for a missing count, and
+ * is not an error.
  *
- * In: PTX. Out: registers by kernel, or a reason why they are not known. Assumes nothing.
+ * In: PTX. Out: the register count of each kernel, or the reason why it is not known. Assumes
+ * nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,8 +19,8 @@
 
 extern char **environ;
 
-/* The register count of @kernel in what `ptxas -v` says; -1: not there */
-static int count_in(const char *log, const char *kernel)
+/* The register count of @kernel in the output of `ptxas -v`; -1: not there */
+static int count_in_log(const char *log, const char *kernel)
 {
 	static const char entry[] = "Compiling entry function '", used[] = "Used ";
 	size_t n = strlen(kernel);
@@ -53,7 +54,7 @@ static bool target_of(const char *ptx, char *out, size_t size)
 	return true;
 }
 
-/* What a file's descriptor gives until its end, NUL-terminated */
+/* Reads a descriptor to its end; malloc'd and NUL-terminated */
 static char *read_all(int fd)
 {
 	char *text = NULL, *grown;
@@ -76,11 +77,12 @@ static char *read_all(int fd)
 	return text;
 }
 
-/* What ptxas prints and its exit status; NULL: it does not run */
-static char *assemble(const char *path, const char *target, int *status)
+/* Runs ptxas. Its output and exit status; NULL: it could not be run */
+static char *run_ptxas(const char *path, const char *target, int *status)
 {
 	char arch[64];
-	char *const argv[] = { (char *)"ptxas", (char *)"-v", arch, (char *)path, (char *)"-o", (char *)"/dev/null", NULL };
+	char *const argv[] = { (char *)"ptxas", (char *)"-v", arch, (char *)path, (char *)"-o",
+			       (char *)"/dev/null", NULL };
 	posix_spawn_file_actions_t actions;
 	char *log = NULL;
 	int pipes[2];
@@ -100,7 +102,7 @@ static char *assemble(const char *path, const char *target, int *status)
 		log = read_all(pipes[0]);
 		while (waitpid(pid, status, 0) < 0 && errno == EINTR)
 			;
-		/* where a spawn cannot tell that there is no such program */
+		/* some implementations of posix_spawnp() report a missing program only so */
 		if (WIFEXITED(*status) && WEXITSTATUS(*status) == 127) {
 			free(log);
 			log = NULL;
@@ -113,7 +115,9 @@ static char *assemble(const char *path, const char *target, int *status)
 	return log;
 }
 
-static bool by_ptxas(const char *ptx, const char *const *kernels, unsigned int n, int *out, char *why, size_t size)
+/* False: ptxas could not be run */
+static bool count_by_ptxas(const char *ptx, const char *const *kernels, unsigned int n, int *out,
+			   char *why, size_t size)
 {
 	const char *dir = getenv("TMPDIR");
 	char path[4096], target[32], *log;
@@ -137,19 +141,19 @@ static bool by_ptxas(const char *ptx, const char *const *kernels, unsigned int n
 	}
 	written = fputs(ptx, f) >= 0;
 	written &= fclose(f) == 0;
-	log = written ? assemble(path, target, &status) : NULL;
+	log = written ? run_ptxas(path, target, &status) : NULL;
 	unlink(path);
 	if (!log)
 		return false;
 	for (i = 0; i < n; i++)
-		out[i] = count_in(log, kernels[i]);
+		out[i] = count_in_log(log, kernels[i]);
 	if (status)
 		snprintf(why, size, "ptxas refuses the PTX: %.*s", (int)strcspn(log, "\n"), log);
 	free(log);
 	return true;
 }
 
-/* ---- the driver ---- */
+/* The driver's functions, by dlopen(): gsrewrite must run where there is none */
 
 #define NUM_REGS	4	/* CU_FUNC_ATTRIBUTE_NUM_REGS */
 
@@ -171,8 +175,10 @@ static bool open_driver(struct driver *d)
 		const char *name;
 		void *to;
 	} names[] = {
-		{ "cuInit", &d->init }, { "cuDeviceGet", &d->device }, { "cuDevicePrimaryCtxRetain", &d->retain },
-		{ "cuCtxSetCurrent", &d->set }, { "cuModuleLoadData", &d->load }, { "cuModuleGetFunction", &d->function },
+		{ "cuInit", &d->init }, { "cuDeviceGet", &d->device },
+		{ "cuDevicePrimaryCtxRetain", &d->retain },
+		{ "cuCtxSetCurrent", &d->set }, { "cuModuleLoadData", &d->load },
+		{ "cuModuleGetFunction", &d->function },
 		{ "cuFuncGetAttribute", &d->attribute }, { "cuModuleUnload", &d->unload },
 	};
 	unsigned int i;
@@ -190,7 +196,8 @@ static bool open_driver(struct driver *d)
 	return !d->init(0) && !d->device(&dev, 0) && !d->retain(&ctx, dev) && !d->set(ctx);
 }
 
-static void by_driver(const char *ptx, const char *const *kernels, unsigned int n, int *out, char *why, size_t size)
+static void count_by_driver(const char *ptx, const char *const *kernels, unsigned int n, int *out,
+			    char *why, size_t size)
 {
 	static struct driver d;
 	static int state;	/* 0: not tried yet */
@@ -215,7 +222,8 @@ static void by_driver(const char *ptx, const char *const *kernels, unsigned int 
 	d.unload(module);
 }
 
-void gsr_registers(const char *ptx, const char *const *kernels, unsigned int n, int *out, const char **by, char *why, size_t size)
+void gsr_registers(const char *ptx, const char *const *kernels, unsigned int n, int *out,
+		   const char **by, char *why, size_t size)
 {
 	unsigned int i;
 
@@ -223,8 +231,8 @@ void gsr_registers(const char *ptx, const char *const *kernels, unsigned int n, 
 		out[i] = -1;
 	why[0] = 0;
 	*by = "ptxas";
-	if (by_ptxas(ptx, kernels, n, out, why, size))
+	if (count_by_ptxas(ptx, kernels, n, out, why, size))
 		return;
 	*by = "the driver";
-	by_driver(ptx, kernels, n, out, why, size);
+	count_by_driver(ptx, kernels, n, out, why, size);
 }

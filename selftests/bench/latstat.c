@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * latstat LOG BEGIN_NS END_NS: count, median, p90, p99 and maximum in us of the latencies ("start_ns latency_ns" a line) whose
- * request began inside the interval, as JSON. The percentile is the nearest rank.
+ * latstat LOG BEGIN_NS END_NS: count, median, p90, p99 and maximum in us of the latencies
+ * ("start_ns latency_ns" a line) whose request began inside the interval, as JSON. The percentile
+ * is the nearest rank.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,12 +57,14 @@ int main(int argc, char **argv)
 	}
 	fclose(f);
 	if (!n) {
-		fprintf(stderr, "latstat: %s: no request between %s and %s\n", argv[1], argv[2], argv[3]);
+		fprintf(stderr, "latstat: %s: no request between %s and %s\n", argv[1],
+			argv[2], argv[3]);
 		return 1;
 	}
 	qsort(v, n, sizeof(*v), by_value);
-	printf("{\"requests\":%zu,\"median_us\":%.1f,\"p90_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f}\n", n, rank(v, n, 50),
-	       rank(v, n, 90), rank(v, n, 99), (double)v[n - 1] / 1e3);
+	printf("{\"requests\":%zu,\"median_us\":%.1f,\"p90_us\":%.1f,\"p99_us\":%.1f,"
+	       "\"max_us\":%.1f}\n", n, rank(v, n, 50), rank(v, n, 90),
+	       rank(v, n, 99), (double)v[n - 1] / 1e3);
 	free(v);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What it costs a GPU to go from one process to another: two processes take turns, a short kernel each, launched and waited
- * for. Prints one JSON line: medians of a kernel by one process alone and in turns, and their difference.
- * usage: switch [ITERS [TURNS]]
+ * What it costs a GPU to go from one process to another: two processes take turns, a short kernel
+ * each, launched and waited for. Prints one JSON line: medians of a kernel by one process alone and
+ * in turns, and their difference. usage: switch [ITERS [TURNS]]
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -42,8 +42,8 @@ static double median_us(uint64_t *ns, unsigned int n)
 }
 
 /* The parent alternates with nobody first: the child begins when it gives it the turn */
-static void take_turns(struct shared *sh, struct dev_buf *out, unsigned int iters, unsigned int who, unsigned int turns,
-		       uint64_t *ns)
+static void take_turns(struct shared *sh, struct dev_buf *out, unsigned int iters, unsigned int who,
+		       unsigned int turns, uint64_t *ns)
 {
 	unsigned int i;
 
@@ -57,8 +57,10 @@ static void take_turns(struct shared *sh, struct dev_buf *out, unsigned int iter
 
 int main(int argc, char **argv)
 {
-	unsigned int iters = argc > 1 ? number(argv[1], "ITERS") : 100, turns = argc > 2 ? number(argv[2], "TURNS") : 1000, i;
-	struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int iters = argc > 1 ? number(argv[1], "ITERS") : 100, turns = argc > 2 ?
+			     number(argv[2], "TURNS") : 1000, i;
+	struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t *ns = calloc(turns + WARM + 1u, sizeof(*ns));
 	struct dev_buf *out;
 	double alone, both;
@@ -90,7 +92,8 @@ int main(int argc, char **argv)
 	take_turns(sh, out, iters, 0, turns, ns);
 	waitpid(child, NULL, 0);
 	both = median_us(ns, turns);
-	printf("{\"alone_us\":%.1f,\"in_turns_us\":%.1f,\"switch_us\":%.1f}\n", alone, both, both - alone);
+	printf("{\"alone_us\":%.1f,\"in_turns_us\":%.1f,\"switch_us\":%.1f}\n", alone, both,
+	       both - alone);
 	free(ns);
 	return 0;
 }

@@ -37,7 +37,8 @@ static void processes(int n, const char *const *priority)
 
 static void report(int c, u32 activity)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY,
+				     .activity = activity };
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
 	checked();
@@ -45,7 +46,8 @@ static void report(int c, u32 activity)
 
 static void report_slice(int c, u32 slice_us, u32 error)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_SLICE, .slice_us = slice_us, .slice_error = error };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_SLICE,
+				     .slice_us = slice_us, .slice_error = error };
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
 	checked();
@@ -53,7 +55,8 @@ static void report_slice(int c, u32 slice_us, u32 error)
 
 static void streams(int c, u32 prioritised)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_STREAMS, .prioritised = prioritised };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_STREAMS,
+				     .prioritised = prioritised };
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
 	checked();
@@ -61,7 +64,8 @@ static void streams(int c, u32 prioritised)
 
 #define EXPECT_SLICE(c, us) do { \
 	if (client[c].arb.slice_us != (us)) { \
-		printf("# %s:%d: slice of client %d: %u us, not %u\n", __FILE__, __LINE__, (c), client[c].arb.slice_us, (u32)(us)); \
+		printf("# %s:%d: slice of client %d: %u us, not %u\n", __FILE__, __LINE__, (c), \
+		       client[c].arb.slice_us, (u32)(us)); \
 		good = false; \
 	} \
 } while (0)
@@ -74,11 +78,13 @@ static void who_shares_a_band(void)
 	join(2, CLIENT, 7);
 	join(3, CLIENT, 7);
 	join(4, CLIENT, 8);
-	EXPECT(client[2].band == client[3].band && client[2].band != client[0].band && client[4].band != client[2].band);
+	EXPECT(client[2].band == client[3].band && client[2].band != client[0].band &&
+	       client[4].band != client[2].band);
 	join(5, OWN, 0);
 	join(6, OWN, 0);
 	join(7, OWN, 9);
-	EXPECT(client[5].band != client[6].band && client[5].band != client[0].band && dev.n_bands == 6);
+	EXPECT(client[5].band != client[6].band && client[5].band != client[0].band &&
+	       dev.n_bands == 6);
 	EXPECT(client[7].arb.bands == 6);
 }
 
@@ -99,7 +105,8 @@ static void modes(void)
 	EXPECT(client[0].lease == GSCHED_LEASE_FREE && client[1].lease == GSCHED_LEASE_FREE);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
 	checked();
-	EXPECT(dev.n_bands == 1 && client[0].band == client[1].band && client[0].lease == GSCHED_LEASE_NONE);
+	EXPECT(dev.n_bands == 1 && client[0].band == client[1].band &&
+	       client[0].lease == GSCHED_LEASE_NONE);
 	EXPECT_SLICE(0, 0);
 	EXPECT(!gsc_device_set_mode(&dev, -1, clock_ns));
 	checked();
@@ -129,7 +136,8 @@ static void leases_and_windows_are_of_the_band(void)
 	join(1, CLIENT, 7);
 	join(2, OWN, 0);
 	EXPECT(dev.mode == GSCHED_MODE_SLICED);
-	EXPECT(client[0].lease == GSCHED_LEASE_NONE && client[1].lease == GSCHED_LEASE_NOTIFY && client[2].lease == GSCHED_LEASE_FREE);
+	EXPECT(client[0].lease == GSCHED_LEASE_NONE && client[1].lease == GSCHED_LEASE_NOTIFY &&
+	       client[2].lease == GSCHED_LEASE_FREE);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == 0);
 	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
@@ -147,7 +155,8 @@ static void server_owns_the_slice_and_nothing_else(void)
 	EXPECT(dev.n_bands == 0 && client[0].lease == GSCHED_LEASE_NONE);
 	EXPECT(gsc_submit(&client[0], &req, clock_ns) == -EINVAL && !client[0].n_tasks);
 	join(1, OWN, 0);
-	EXPECT(dev.n_bands == 1 && dev.mode == GSCHED_MODE_SPATIAL && client[1].lease == GSCHED_LEASE_FREE);
+	EXPECT(dev.n_bands == 1 && dev.mode == GSCHED_MODE_SPATIAL &&
+	       client[1].lease == GSCHED_LEASE_FREE);
 	join(2, CLIENT, 7);
 	EXPECT(dev.n_bands == 2 && client[2].lease == GSCHED_LEASE_FREE);
 	EXPECT_SLICE(0, 2048);
@@ -337,7 +346,8 @@ static void others_do_not_pass(void)
 	EXPECT(passes(0) && passes(1));
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "4"));
 	EXPECT(!passes(0) && !passes(1));
-	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "0") && !store(&group[1], GSC_FILE_CAPSM_MAX, "8"));
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "0") &&
+	       !store(&group[1], GSC_FILE_CAPSM_MAX, "8"));
 	EXPECT(passes(0) && passes(1));
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	checked();
@@ -357,14 +367,16 @@ static void reports_are_checked(void)
 	EXPECT(gsc_client_report(&client[0], &req, clock_ns) == -EINVAL);
 	req.slice_error = 0;
 	/* nobody asked */
-	EXPECT(!gsc_client_report(&client[0], &req, clock_ns) && client[0].activity == GSCHED_ACTIVITY_IDLE);
+	EXPECT(!gsc_client_report(&client[0], &req, clock_ns) &&
+	       client[0].activity == GSCHED_ACTIVITY_IDLE);
 }
 
 static void alone_has_the_drivers_slice(void)
 {
 	join(0, OWN, 0);
 	EXPECT_SLICE(0, 0);
-	EXPECT(n_band == 1 && client[0].arb.bands == 1 && client[0].arb.share == GSCHED_SHARE_ALL && client[0].arb.flags == ALONE);
+	EXPECT(n_band == 1 && client[0].arb.bands == 1 && client[0].arb.share == GSCHED_SHARE_ALL &&
+	       client[0].arb.flags == ALONE);
 }
 
 static void top_runs_whole_and_the_lower_gives_way(void)
@@ -460,7 +472,8 @@ static void alone_is_the_only_client_of_a_band(void)
 	EXPECT(!client[0].arb.flags);
 	join(1, CLIENT, 7);
 	join(2, OWN, 0);
-	EXPECT(client[1].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == ALONE && !client[0].arb.flags);
+	EXPECT(client[1].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == ALONE &&
+	       !client[0].arb.flags);
 	n_band = 0;
 	join(3, CLIENT, 7);
 	EXPECT(client[1].arb.flags == GSCHED_ARB_PASS && client[3].arb.flags == GSCHED_ARB_PASS &&
@@ -474,7 +487,8 @@ static void alone_is_the_only_client_of_a_band(void)
 	EXPECT(client[3].arb.flags == GSCHED_ARB_PASS && client[2].arb.flags == GSCHED_ARB_PASS);
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	checked();
-	EXPECT(client[3].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == GSCHED_ARB_ALONE && !client[0].arb.flags);
+	EXPECT(client[3].arb.flags == GSCHED_ARB_ALONE && client[2].arb.flags == GSCHED_ARB_ALONE &&
+	       !client[0].arb.flags);
 }
 
 static void latency_target_bounds_the_others(void)
@@ -579,7 +593,8 @@ static void promised_capacity_bounds_the_top(void)
 
 static void blocks(int c, u32 block_us)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_BLOCKS, .block_us = block_us };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_BLOCKS,
+				     .block_us = block_us };
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
 	checked();
@@ -597,7 +612,8 @@ static void short_blocks_are_waited_for(void)
 	blocks(0, 10);
 	EXPECT(!client[0].block_us);
 	blocks(1, 64);
-	EXPECT(client[1].arb.flags == (LOWER | GSCHED_ARB_BLOCK_END) && client[0].arb.flags == ALONE);
+	EXPECT(client[1].arb.flags == (LOWER | GSCHED_ARB_BLOCK_END) &&
+	       client[0].arb.flags == ALONE);
 	gsc_band_why(client[1].band, text, sizeof(text));
 	EXPECT(strstr(text, "gives way at the ends of thread blocks: slice 1 us"));
 	blocks(1, 128);
@@ -646,7 +662,8 @@ static bool is_private(int c)
 
 static void a_band_is_private_while_slices_keep_it_apart(void)
 {
-	struct gsched_report refused = { .size = sizeof(refused), .flags = GSCHED_REPORT_SLICE, .slice_error = EIO };
+	struct gsched_report refused = { .size = sizeof(refused), .flags = GSCHED_REPORT_SLICE,
+					 .slice_error = EIO };
 
 	join(0, OWN, 0);
 	EXPECT(is_private(0));
@@ -740,18 +757,22 @@ static void share_of_the_time(void)
 	EXPECT(!gsc_client_attach(&client[1], &sub[1], OWN, 0, clock_ns));
 	EXPECT(!gsc_client_attach(&client[2], &group[2], OWN, 0, clock_ns));
 	checked();
-	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL / 2 && client[0].arb.flags == (ALONE | REPORT));
-	EXPECT(client[1].arb.share == GSCHED_SHARE_ALL / 8 && client[1].arb.flags == (ALONE | REPORT));
+	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL / 2 &&
+	       client[0].arb.flags == (ALONE | REPORT));
+	EXPECT(client[1].arb.share == GSCHED_SHARE_ALL / 8 &&
+	       client[1].arb.flags == (ALONE | REPORT));
 	EXPECT(client[2].arb.share == GSCHED_SHARE_ALL && client[2].arb.flags == ALONE);
 	report(0, GSCHED_ACTIVITY_BUSY);
 	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL / 2);
 	report(1, GSCHED_ACTIVITY_WAITING);
-	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL / 4 && client[1].arb.share == GSCHED_SHARE_ALL / 8);
+	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL / 4 &&
+	       client[1].arb.share == GSCHED_SHARE_ALL / 8);
 	report(1, GSCHED_ACTIVITY_IDLE);
 	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL / 2);
 	/* without a max there is nothing to report for */
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "max"));
-	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL && client[0].arb.flags == ALONE && client[0].activity == GSCHED_ACTIVITY_IDLE);
+	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL && client[0].arb.flags == ALONE &&
+	       client[0].activity == GSCHED_ACTIVITY_IDLE);
 	for (int c = 0; c < 2; c++)
 		leave(c);
 	EXPECT(!gsc_group_exit(&sub[0]) && !gsc_group_exit(&sub[1]));
@@ -795,7 +816,8 @@ static void move_changes_the_band(void)
 	gsc_client_move(&client[1], &group[0], clock_ns);
 	checked();
 	/* two bands of one group, each with half of its weight */
-	EXPECT(client[0].band->weight == client[1].band->weight && client[0].band->weight == 50 * GSC_BAND_WEIGHT_SCALE);
+	EXPECT(client[0].band->weight == client[1].band->weight &&
+	       client[0].band->weight == 50 * GSC_BAND_WEIGHT_SCALE);
 	EXPECT_SLICE(0, 2048);
 }
 
@@ -849,16 +871,20 @@ static void why(void)
 
 	join(0, OWN, 0);
 	EXPECT(says(0, "the only band"));
-	EXPECT(gsc_band_why(client[0].band, small, sizeof(small)) == 7 && !strcmp(small, "the onl"));
+	EXPECT(gsc_band_why(client[0].band, small, sizeof(small)) == 7 &&
+	       !strcmp(small, "the onl"));
 	join(1, OWN, 0);
 	EXPECT(says(0, "equals: shares the time by weight with 1 other, slice 2048 us"));
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "50"));
-	EXPECT(says(0, "top band: runs whole until it is idle") && says(1, "gives way at once: slice 1 us"));
+	EXPECT(says(0, "top band: runs whole until it is idle") &&
+	       says(1, "gives way at once: slice 1 us"));
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "33"));
-	EXPECT(says(0, "slice 6000 us, bounded by capsm.min") && says(1, "capsm.min keeps it a part of the time: slice 2000 us"));
+	EXPECT(says(0, "slice 6000 us, bounded by capsm.min") &&
+	       says(1, "capsm.min keeps it a part of the time: slice 2000 us"));
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MIN, "0"));
 	join(2, CLIENT, 7);
-	EXPECT(says(1, "takes turns with 1 other") && says(2, "the driver's slice, since its MPS server is not attached"));
+	EXPECT(says(1, "takes turns with 1 other") &&
+	       says(2, "the driver's slice, since its MPS server is not attached"));
 	report(1, GSCHED_ACTIVITY_BUSY);
 	report(2, GSCHED_ACTIVITY_WAITING);
 	EXPECT(says(1, "has the turn") && says(2, "waits for its turn"));
@@ -868,7 +894,8 @@ static void why(void)
 	report_slice(1, 0, EOPNOTSUPP);
 	EXPECT(says(1, "the driver's slice, since its program cannot set one (errno 95); asked for: gives way at once"));
 	report_slice(0, 0, EIO);
-	EXPECT(says(1, "no channel group was seen (another driver?)") && says(0, "the driver refused it (errno 5)"));
+	EXPECT(says(1, "no channel group was seen (another driver?)") &&
+	       says(0, "the driver refused it (errno 5)"));
 	EXPECT(says(2, "the slice of another band cannot be set"));
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	EXPECT(says(0, "mode temporal is set"));
@@ -901,7 +928,8 @@ static void forced_modes_regroup(void)
 
 static void band_names(void)
 {
-	static const char *const bad[] = { "A", "a b", "a.b", "a/b", "a\n\n", "\n\n", " ", "abcdefghijabcdefghijabcdefghij12" };
+	static const char *const bad[] = { "A", "a b", "a.b", "a/b", "a\n\n", "\n\n", " ",
+					   "abcdefghijabcdefghijabcdefghij12" };
 	static struct gsc_group sub;
 
 	memset(&sub, 0, sizeof(sub));
@@ -911,14 +939,17 @@ static void band_names(void)
 		EXPECT(store(&group[0], GSC_FILE_GPU_BAND, bad[i]) == -EINVAL);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_BAND, "abcdefghijabcdefghijabcdefg_-01\n"));
 	EXPECT(!store(&group[0], GSC_FILE_GPU_BAND, "serving"));
-	EXPECT(shows(&group[0], GSC_FILE_GPU_BAND, "serving\n") && shows(&sub, GSC_FILE_GPU_BAND, "serving\n"));
+	EXPECT(shows(&group[0], GSC_FILE_GPU_BAND, "serving\n") &&
+	       shows(&sub, GSC_FILE_GPU_BAND, "serving\n"));
 	EXPECT(!store(&sub, GSC_FILE_GPU_BAND, "other"));
 	EXPECT(shows(&sub, GSC_FILE_GPU_BAND, "other\n"));
 	EXPECT(!store(&sub, GSC_FILE_GPU_BAND, "\n") && !store(&sub, GSC_FILE_GPU_BAND, ""));
 	EXPECT(shows(&sub, GSC_FILE_GPU_BAND, "serving\n"));
 	EXPECT(!gsc_client_attach(&client[0], &sub, CLIENT, 0, clock_ns));
-	EXPECT(store(&sub, GSC_FILE_GPU_BAND, "x") == -EBUSY && store(&group[0], GSC_FILE_GPU_BAND, "x") == -EBUSY);
-	EXPECT(store(&dev.root, GSC_FILE_GPU_BAND, "x") == -EBUSY && !store(&group[1], GSC_FILE_GPU_BAND, "x"));
+	EXPECT(store(&sub, GSC_FILE_GPU_BAND, "x") == -EBUSY &&
+	       store(&group[0], GSC_FILE_GPU_BAND, "x") == -EBUSY);
+	EXPECT(store(&dev.root, GSC_FILE_GPU_BAND, "x") == -EBUSY &&
+	       !store(&group[1], GSC_FILE_GPU_BAND, "x"));
 	EXPECT(!store(&group[0], GSC_FILE_GPU_BAND, "serving"));
 	EXPECT(shows(&group[0], GSC_FILE_GPU_BAND, "serving\n"));
 	leave(0);
@@ -930,12 +961,17 @@ static void numbers_and_parameters(void)
 {
 	char buf[16];
 
-	EXPECT(!store(&group[0], GSC_FILE_GPU_LATENCY, "10000000") && shows(&group[0], GSC_FILE_GPU_LATENCY, "10000000\n"));
-	EXPECT(store(&group[0], GSC_FILE_GPU_LATENCY, "10000001") == -EINVAL && store(&group[0], GSC_FILE_GPU_LATENCY, "") == -EINVAL);
-	EXPECT(gsc_param_find("switch_us") == GSC_PARAM_SWITCH_US && gsc_param_find("max_overhead") == GSC_PARAM_MAX_OVERHEAD);
+	EXPECT(!store(&group[0], GSC_FILE_GPU_LATENCY, "10000000") &&
+	       shows(&group[0], GSC_FILE_GPU_LATENCY, "10000000\n"));
+	EXPECT(store(&group[0], GSC_FILE_GPU_LATENCY, "10000001") == -EINVAL &&
+	       store(&group[0], GSC_FILE_GPU_LATENCY, "") == -EINVAL);
+	EXPECT(gsc_param_find("switch_us") == GSC_PARAM_SWITCH_US &&
+	       gsc_param_find("max_overhead") == GSC_PARAM_MAX_OVERHEAD);
 	EXPECT(gsc_param_find("switch") == -ENOENT && gsc_param_find("") == -ENOENT);
-	EXPECT(gsc_device_show_param(&dev, GSC_PARAM_SWITCH_US, buf, sizeof(buf)) == 4 && !strcmp(buf, "190\n"));
-	EXPECT(gsc_device_show_param(&dev, GSC_PARAM_MAX_OVERHEAD, buf, sizeof(buf)) == 3 && !strcmp(buf, "50\n"));
+	EXPECT(gsc_device_show_param(&dev, GSC_PARAM_SWITCH_US, buf, sizeof(buf)) == 4 &&
+	       !strcmp(buf, "190\n"));
+	EXPECT(gsc_device_show_param(&dev, GSC_PARAM_MAX_OVERHEAD, buf, sizeof(buf)) == 3 &&
+	       !strcmp(buf, "50\n"));
 	EXPECT(gsc_device_set_param(&dev, GSC_PARAM_SWITCH_US, "9", clock_ns) == -EINVAL);
 	EXPECT(gsc_device_set_param(&dev, GSC_PARAM_SWITCH_US, "10001", clock_ns) == -EINVAL);
 	EXPECT(gsc_device_set_param(&dev, GSC_PARAM_MAX_OVERHEAD, "4", clock_ns) == -EINVAL);
@@ -943,7 +979,8 @@ static void numbers_and_parameters(void)
 	EXPECT(gsc_device_set_param(&dev, GSC_PARAM_MAX_OVERHEAD, "5 ", clock_ns) == -EINVAL);
 	EXPECT(gsc_device_set_param(&dev, GSC_PARAM_COUNT, "50", clock_ns) == -EINVAL);
 	EXPECT(dev.param[GSC_PARAM_SWITCH_US] == 190 && dev.param[GSC_PARAM_MAX_OVERHEAD] == 50);
-	EXPECT(!gsc_device_set_param(&dev, GSC_PARAM_SWITCH_US, "10000", clock_ns) && dev.param[GSC_PARAM_SWITCH_US] == 10000);
+	EXPECT(!gsc_device_set_param(&dev, GSC_PARAM_SWITCH_US, "10000", clock_ns) &&
+	       dev.param[GSC_PARAM_SWITCH_US] == 10000);
 	EXPECT(!gsc_device_set_param(&dev, GSC_PARAM_MAX_OVERHEAD, "5", clock_ns));
 	/* no slice is longer than that of a band that runs whole */
 	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns));
@@ -956,19 +993,26 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(who_shares_a_band), TEST(modes), TEST(each_band_has_the_device), TEST(leases_and_windows_are_of_the_band),
-	TEST(server_owns_the_slice_and_nothing_else), TEST(refused_slices_are_temporal), TEST(a_stranger_without_slices_changes_no_mode),
+	TEST(who_shares_a_band), TEST(modes), TEST(each_band_has_the_device),
+	TEST(leases_and_windows_are_of_the_band),
+	TEST(server_owns_the_slice_and_nothing_else), TEST(refused_slices_are_temporal),
+	TEST(a_stranger_without_slices_changes_no_mode),
 	TEST(temporal_turns_end), TEST(temporal_one_band_at_a_time),
-	TEST(equals_without_windows_pass), TEST(windows_of_those_who_come_and_go), TEST(others_do_not_pass),
-	TEST(reports_are_checked), TEST(alone_has_the_drivers_slice), TEST(top_runs_whole_and_the_lower_gives_way),
-	TEST(several_tops_have_the_drivers_slice), TEST(equals_have_the_drivers_slice_by_weight), TEST(ffs_shares_an_epoch_by_weight),
+	TEST(equals_without_windows_pass), TEST(windows_of_those_who_come_and_go),
+	TEST(others_do_not_pass),
+	TEST(reports_are_checked), TEST(alone_has_the_drivers_slice),
+	TEST(top_runs_whole_and_the_lower_gives_way),
+	TEST(several_tops_have_the_drivers_slice), TEST(equals_have_the_drivers_slice_by_weight),
+	TEST(ffs_shares_an_epoch_by_weight),
 	TEST(weight_is_of_the_groups_of_a_band), TEST(alone_is_the_only_client_of_a_band),
 	TEST(a_band_is_private_while_slices_keep_it_apart),
 	TEST(latency_target_bounds_the_others), TEST(several_latency_targets), TEST(latency_target_beside_the_shortest_slice),
 	TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
 	TEST(the_hardware_serves_prioritised_streams), TEST(short_blocks_are_waited_for),
-	TEST(one_with_long_blocks_is_enough), TEST(ffs_knows_no_priorities), TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
-	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band), TEST(names), TEST(why),
+	TEST(one_with_long_blocks_is_enough), TEST(ffs_knows_no_priorities),
+	TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
+	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band),
+	TEST(names), TEST(why),
 	TEST(forced_modes_regroup), TEST(band_names), TEST(numbers_and_parameters),
 };
 

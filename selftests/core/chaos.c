@@ -96,7 +96,8 @@ int main(void)
 	}
 	attach_flags = GSCHED_ATTACH_SLICE;
 	for (seed = 1; seed <= 200; seed++)
-		bands &= all_served(seed, -1, CLIENTS, 200) && dev.mode == GSCHED_MODE_SLICED && dev.n_bands == CLIENTS;
+		bands &= all_served(seed, -1, CLIENTS, 200) && dev.mode == GSCHED_MODE_SLICED &&
+			 dev.n_bands == CLIENTS;
 	tap(bands, "each of several bands runs by and by, with windows of its own");
 	attach_flags = 0;
 	for (seed = 1; seed <= 200; seed++)

@@ -49,7 +49,8 @@ static void every_pair(void)
 			EXPECT(!submit_class(0, 0, 1, first, 100000));
 			EXPECT(sms_of(0) == SMS);
 			EXPECT(submit_class(1, 0, 1, second, 100000) == (pair ? 0 : -EAGAIN));
-			EXPECT(sms_of(0) == (pair ? SMS / 2 : SMS) && sms_of(1) == (pair ? SMS / 2 : 0));
+			EXPECT(sms_of(0) == (pair ? SMS / 2 : SMS) &&
+			       sms_of(1) == (pair ? SMS / 2 : 0));
 			EXPECT(!complete(0, 0));
 			EXPECT(sms_of(1) == SMS);
 		}
@@ -94,7 +95,8 @@ static void turns(void)
 	start(3);
 	EXPECT(!submit_class(0, 0, 1, HM, 100000));
 	EXPECT(!client[0].band->again);
-	EXPECT(submit_class(1, 0, 1, HM, 100000) == -EAGAIN && submit_class(2, 0, 1, HC, 100000) == -EAGAIN);
+	EXPECT(submit_class(1, 0, 1, HM, 100000) == -EAGAIN &&
+	       submit_class(2, 0, 1, HC, 100000) == -EAGAIN);
 	EXPECT(client[0].band->again == clock_ns + turn);
 	began = clock_ns;
 	while (clock_ns < began + 30 * turn) {
@@ -131,7 +133,8 @@ static void words(void)
 	EXPECT(!submit_class(0, 0, 1, MC, 100000));
 	EXPECT(says(0, "its kernel (M_C) runs alone"));
 	EXPECT(!submit_class(1, 0, 1, HM, 100000) && submit_class(2, 0, 1, U, 100000) == -EAGAIN);
-	EXPECT(says(0, "its kernel (M_C) runs beside one of 77 (H_M)") && says(2, "its kernel (unknown) waits for its turn"));
+	EXPECT(says(0, "its kernel (M_C) runs beside one of 77 (H_M)") &&
+	       says(2, "its kernel (unknown) waits for its turn"));
 }
 
 static u64 rng = 777;
@@ -171,10 +174,12 @@ static bool follows_the_table(void)
 	if (sum != SMS || n > 2)
 		return false;
 	if (n == 2)
-		return table[class_of(with[0])][class_of(with[1])] == '+' || table[class_of(with[1])][class_of(with[0])] == '+';
+		return table[class_of(with[0])][class_of(with[1])] == '+' ||
+		       table[class_of(with[1])][class_of(with[0])] == '+';
 	/* alone: nobody who waits could run beside it */
 	for (int c = 0; c < N; c++)
-		if (client[c].dev && client[c].n_tasks && !sms_of(c) && table[class_of(with[0])][class_of(c)] == '+')
+		if (client[c].dev && client[c].n_tasks && !sms_of(c) &&
+		    table[class_of(with[0])][class_of(c)] == '+')
 			return false;
 	return true;
 }
@@ -199,7 +204,8 @@ static void run(bool limits)
 			gsc_client_detach(&client[c], clock_ns);
 			memset(&client[c], 0, sizeof(client[c]));
 		} else if (!client[c].dev)
-			EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_MPS, 0, clock_ns));
+			EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_MPS,
+						  0, clock_ns));
 		else if (limits && !below(20)) {
 			min = below(20);
 			max = 40 + below(90);
@@ -218,7 +224,8 @@ static void run(bool limits)
 		EXPECT(!dev.faulty && dev.policy == &gsc_policy_corun);
 		if (!limits)
 			EXPECT(follows_the_table());
-		EXPECT(sms_of(1) <= max && (!client[0].dev || !client[0].n_tasks || sms_of(0) >= min));
+		EXPECT(sms_of(1) <= max && (!client[0].dev || !client[0].n_tasks ||
+					    sms_of(0) >= min));
 		for (c = 0; c < N; c++) {
 			if (!client[c].dev || !client[c].n_tasks || sms_of(c))
 				waits_since[c] = clock_ns;
@@ -244,8 +251,8 @@ static void limits_hold(void)
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(every_pair), TEST(the_first_complement), TEST(small_kernels_leave_room), TEST(turns), TEST(words),
-		TEST(whatever_comes), TEST(limits_hold),
+		TEST(every_pair), TEST(the_first_complement), TEST(small_kernels_leave_room),
+		TEST(turns), TEST(words), TEST(whatever_comes), TEST(limits_hold),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

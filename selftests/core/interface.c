@@ -156,7 +156,8 @@ static void years_of_usage(void)
 			EXPECT(!gsc_group_init(&group[i], &dev.root));
 		/* eight bands, which have the device each */
 		for (int i = 0; i < 8; i++) {
-			EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_SLICE, 0, clock_ns));
+			EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_SLICE,
+						  0, clock_ns));
 			EXPECT(submit(i, 0, BLOCK, 100000) == 0);
 		}
 		for (last = 0, days = 0; days < 3 * 365; days++) {
@@ -229,13 +230,19 @@ static void time_never_goes_back(void)
 
 static void quota_formats(void)
 {
-	static const char *const bad[] = { "", "\n", "abc", "-1", "+1", "4x", "0", "0.0", "133", "132.0009765625", "1.",
-		".5", "1..5", "1.5.2", " 4", "4 ", "4\n\n", "0x10", "1e2", "maximum", "max ", "Max", "0.0001",
-		"99999999999999999999999999999999999999", "4294967297", "18446744073709551617", "1.x", "1,5" };
-	static const struct { const char *in, *out; } ok[] = { { "4", "4\n" }, { "4\n", "4\n" }, { "max", "max\n" },
-		{ "max\n", "max\n" }, { "1.5", "1.5\n" }, { "1.0009765625", "1.0009765625\n" }, { "132", "132\n" },
+	static const char *const bad[] = { "", "\n", "abc", "-1", "+1", "4x", "0", "0.0", "133",
+					   "132.0009765625", "1.",
+		".5", "1..5", "1.5.2", " 4", "4 ", "4\n\n", "0x10", "1e2", "maximum", "max ",
+		"Max", "0.0001",
+		"99999999999999999999999999999999999999", "4294967297", "18446744073709551617",
+		"1.x", "1,5" };
+	static const struct { const char *in, *out; } ok[] = { { "4", "4\n" }, { "4\n", "4\n" },
+							       { "max", "max\n" },
+		{ "max\n", "max\n" }, { "1.5", "1.5\n" }, { "1.0009765625", "1.0009765625\n" },
+		{ "132", "132\n" },
 		{ "132.000", "132\n" }, { "007", "7\n" }, { "0.0009765625", "0.0009765625\n" },
-		{ "1.99999999999999999999999999999", "2\n" }, { "0.25\n", "0.25\n" }, { "0.1", "0.099609375\n" } };
+		{ "1.99999999999999999999999999999", "2\n" }, { "0.25\n", "0.25\n" },
+		{ "0.1", "0.099609375\n" } };
 
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_MAX, "max\n"));
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_MIN, "0\n"));
@@ -260,25 +267,33 @@ static void quota_formats(void)
 
 static void number_formats(void)
 {
-	static const char *const bad[] = { "", "abc", "-1", "4x", "1.5", "max", "10001", "99999999999999999999", " 1" };
+	static const char *const bad[] = { "", "abc", "-1", "4x", "1.5", "max", "10001",
+					   "99999999999999999999", " 1" };
 
-	EXPECT(shows(&group[0], GSC_FILE_GPU_WEIGHT, "100\n") && shows(&group[0], GSC_FILE_GPU_PRIORITY, "0\n"));
+	EXPECT(shows(&group[0], GSC_FILE_GPU_WEIGHT, "100\n") &&
+	       shows(&group[0], GSC_FILE_GPU_PRIORITY, "0\n"));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		EXPECT(store(&group[0], GSC_FILE_GPU_WEIGHT, bad[i]) == -EINVAL);
 		EXPECT(store(&group[0], GSC_FILE_GPU_PRIORITY, bad[i]) == -EINVAL);
 	}
 	EXPECT(store(&group[0], GSC_FILE_GPU_WEIGHT, "0") == -EINVAL);
 	EXPECT(store(&group[0], GSC_FILE_GPU_PRIORITY, "100") == -EINVAL);
-	EXPECT(shows(&group[0], GSC_FILE_GPU_WEIGHT, "100\n") && shows(&group[0], GSC_FILE_GPU_PRIORITY, "0\n"));
-	EXPECT(!store(&group[0], GSC_FILE_GPU_WEIGHT, "10000\n") && !store(&group[0], GSC_FILE_GPU_PRIORITY, "99\n"));
-	EXPECT(shows(&group[0], GSC_FILE_GPU_WEIGHT, "10000\n") && shows(&group[0], GSC_FILE_GPU_PRIORITY, "99\n"));
-	EXPECT(!store(&group[0], GSC_FILE_GPU_WEIGHT, "1") && !store(&group[0], GSC_FILE_GPU_PRIORITY, "0"));
+	EXPECT(shows(&group[0], GSC_FILE_GPU_WEIGHT, "100\n") &&
+	       shows(&group[0], GSC_FILE_GPU_PRIORITY, "0\n"));
+	EXPECT(!store(&group[0], GSC_FILE_GPU_WEIGHT, "10000\n") &&
+	       !store(&group[0], GSC_FILE_GPU_PRIORITY, "99\n"));
+	EXPECT(shows(&group[0], GSC_FILE_GPU_WEIGHT, "10000\n") &&
+	       shows(&group[0], GSC_FILE_GPU_PRIORITY, "99\n"));
+	EXPECT(!store(&group[0], GSC_FILE_GPU_WEIGHT, "1") &&
+	       !store(&group[0], GSC_FILE_GPU_PRIORITY, "0"));
 }
 
 static void file_names(void)
 {
-	static const char *const name[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority", "gpu.band",
-		"gpu.latency_target_us", "capsm.current", "capsm.plan", "gpu.stat", "gpu.pressure", "gpu.events" };
+	static const char *const name[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight",
+					    "gpu.priority", "gpu.band",
+		"gpu.latency_target_us", "capsm.current", "capsm.plan", "gpu.stat", "gpu.pressure",
+		"gpu.events" };
 
 	for (int i = 0; i < GSC_FILE_COUNT; i++) {
 		EXPECT(!strcmp(gsc_file_name[i], name[i]));
@@ -327,9 +342,10 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	TEST(leases), TEST(submit_rejects), TEST(complete_rejects), TEST(detach_gives_all_back),
-	TEST(move_takes_the_quota_of_the_new_group), TEST(statistics), TEST(years_of_usage), TEST(short_times_add_up), TEST(usage_counts_no_more_than_the_blocks_fill),
-	TEST(a_week_does_not_overflow), TEST(time_never_goes_back), TEST(quota_formats), TEST(number_formats), TEST(file_names),
-	TEST(show_is_bounded), TEST(lifetime_rejects),
+	TEST(move_takes_the_quota_of_the_new_group), TEST(statistics), TEST(years_of_usage),
+	TEST(short_times_add_up), TEST(usage_counts_no_more_than_the_blocks_fill),
+	TEST(a_week_does_not_overflow), TEST(time_never_goes_back), TEST(quota_formats),
+	TEST(number_formats), TEST(file_names), TEST(show_is_bounded), TEST(lifetime_rejects),
 };
 
 int main(void)

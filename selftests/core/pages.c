@@ -36,7 +36,8 @@ static void come(int c, bool mps)
 	memset(&cl[c], 0, sizeof(cl[c]));
 	client[c].arb_page = &arb[c];
 	client[c].cl_page = &cl[c];
-	EXPECT(!gsc_client_attach(&client[c], &group[c], mps ? GSCHED_ATTACH_MPS : 0, mps ? 7 : 0, clock_ns));
+	EXPECT(!gsc_client_attach(&client[c], &group[c], mps ? GSCHED_ATTACH_MPS : 0,
+				  mps ? 7 : 0, clock_ns));
 	checked();
 }
 
@@ -142,7 +143,8 @@ static void submitted_after_it_was_adopted(void)
 	come(1, true);
 	EXPECT(client[0].task[0]->blocks_per_sm == 1);
 	EXPECT(submit(0, 0, GSCHED_TIER_BLOCK, 10000) == 0);
-	EXPECT(client[0].task[0]->blocks_per_sm == 8 && !client[0].task[0]->adopted && dev.n_adopted == 0);
+	EXPECT(client[0].task[0]->blocks_per_sm == 8 && !client[0].task[0]->adopted &&
+	       dev.n_adopted == 0);
 	EXPECT(submit(0, 0, GSCHED_TIER_BLOCK, 10000) == -EBUSY);
 }
 
@@ -172,7 +174,8 @@ static void adopted_has_to_wait(void)
 	client[1].arb_page = NULL;
 	EXPECT(!gsc_client_attach(&client[1], &group[1], 0, 0, clock_ns));
 	EXPECT(!gsc_submit(&client[1], &(struct gsched_submit)
-			   { .size = sizeof(struct gsched_submit), .seq = 1, .blocks = 10000, .blocks_per_sm = 1 }, clock_ns) ||
+			   { .size = sizeof(struct gsched_submit), .seq = 1, .blocks = 10000,
+			     .blocks_per_sm = 1 }, clock_ns) ||
 	       client[1].n_tasks == 1);
 	later = false;
 	gsc_commit(&dev, clock_ns);
@@ -234,8 +237,10 @@ static void lies(void)
 	cl[0].slot[0].predicted_ns = ~0ULL;
 	launch(0, 1, 1, GSCHED_TIER_BLOCK, 0, 0);
 	come(1, true);
-	EXPECT(client[0].task[0]->tier == GSCHED_TIER_LAUNCH && client[0].task[0]->blocks_per_sm == GSC_BLOCKS_PER_SM_MAX);
-	EXPECT(client[0].task[0]->blocks == 1000000000000ULL && client[0].task[0]->predicted_ns == 3600ULL * 1000 * MS);
+	EXPECT(client[0].task[0]->tier == GSCHED_TIER_LAUNCH &&
+	       client[0].task[0]->blocks_per_sm == GSC_BLOCKS_PER_SM_MAX);
+	EXPECT(client[0].task[0]->blocks == 1000000000000ULL &&
+	       client[0].task[0]->predicted_ns == 3600ULL * 1000 * MS);
 	EXPECT(client[0].task[1]->blocks == 1 && client[0].task[1]->blocks_per_sm == 1);
 	checked();
 }
@@ -291,10 +296,12 @@ static void no_memory_for_what_is_adopted(void)
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(alone_may_launch), TEST(adopted_at_the_end_of_a_lease), TEST(over_is_not_adopted),
+		TEST(alone_may_launch), TEST(adopted_at_the_end_of_a_lease),
+		TEST(over_is_not_adopted),
 		TEST(ends_by_its_page), TEST(submitted_after_it_was_adopted),
 		TEST(submitted_into_the_slot_of_one_that_is_over), TEST(adopted_has_to_wait),
-		TEST(quota_reaches_empty_slots), TEST(windows_of_those_who_left), TEST(process_is_gone),
+		TEST(quota_reaches_empty_slots), TEST(windows_of_those_who_left),
+		TEST(process_is_gone),
 		TEST(lies), TEST(no_memory_for_a_submit), TEST(no_memory_for_what_is_adopted),
 	};
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Policy plan: allocations that somebody else computed, what is refused, and what comes after them. */
+/*
+ * Policy plan: allocations that somebody else computed, what is refused, and what comes after them.
+ */
 #include "unit.h"
 
 /* "0" to "7": group[i]; "/": the root; "s": below group[7] */
@@ -60,11 +62,16 @@ static void in_one_commit(void)
 	decisions = dev.decisions;
 	EXPECT(!plan("500 0=20 1=100.5\n"));
 	EXPECT(dev.decisions == decisions + 1 && !strcmp(dev.policy->name, "plan"));
-	EXPECT(sms_of(0) == 20 && client[1].window % (SM * SMS) % SM == 512 && sms_of(1) == 100 && sms_of(2) == 11);
-	EXPECT(shows(&group[0], GSC_FILE_CAPSM_PLAN, "20\n") && shows(&group[1], GSC_FILE_CAPSM_PLAN, "100.5\n") &&
+	EXPECT(sms_of(0) == 20 && client[1].window % (SM * SMS) % SM == 512 && sms_of(1) == 100 &&
+	       sms_of(2) == 11);
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_PLAN, "20\n") &&
+	       shows(&group[1], GSC_FILE_CAPSM_PLAN, "100.5\n") &&
 	       shows(&group[2], GSC_FILE_CAPSM_PLAN, "none\n"));
 	EXPECT(told("2 groups for 500 ms more, then hpf"));
-	/* what one does not use the others do not get while it is another's; the rest is shared by weight */
+	/*
+	 * what one does not use the others do not get while it is another's; the rest is shared by
+	 * weight
+	 */
 	EXPECT(!plan("500 2=100"));
 	EXPECT(sms_of(2) == 100 && sms_of(0) == 16 && sms_of(1) == 16);
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_PLAN, "none\n"));
@@ -91,11 +98,15 @@ static void words(void)
 static void limits_hold(void)
 {
 	start();
-	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "10") && !store(&group[1], GSC_FILE_CAPSM_MIN, "30"));
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "10") &&
+	       !store(&group[1], GSC_FILE_CAPSM_MIN, "30"));
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "50"));
 	EXPECT(!plan("500 0=20 1=40"));
 	EXPECT(sms_of(0) == 10 && sms_of(1) == 40 && sms_of(2) == 82);
-	/* alone in its band it still has no more than the plan says, and no lease that says otherwise */
+	/*
+	 * alone in its band it still has no more than the plan says, and no lease that says
+	 * otherwise
+	 */
 	gsc_client_detach(&client[0], clock_ns);
 	gsc_client_detach(&client[2], clock_ns);
 	EXPECT(sms_of(1) == 40 && client[1].lease == GSCHED_LEASE_NONE);
@@ -109,7 +120,8 @@ static void it_expires(void)
 	u64 began = clock_ns;
 
 	start();
-	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns) && !store(&group[2], GSC_FILE_GPU_WEIGHT, "200"));
+	EXPECT(!gsc_device_set_policy(&dev, "ffs", clock_ns) &&
+	       !store(&group[2], GSC_FILE_GPU_WEIGHT, "200"));
 	n_policies = 0;
 	EXPECT(!plan("500 0=20"));
 	EXPECT(n_policies == 1);
@@ -129,7 +141,8 @@ static void it_expires(void)
 	checked();
 	EXPECT(!strcmp(dev.policy->name, "ffs") && sms_of(0) == 33 && sms_of(2) == 66);
 	EXPECT(n_policies == 2 && !n_replaced);
-	EXPECT(told("expired without another one: ffs decides again") && shows(&group[0], GSC_FILE_CAPSM_PLAN, "none\n"));
+	EXPECT(told("expired without another one: ffs decides again") &&
+	       shows(&group[0], GSC_FILE_CAPSM_PLAN, "none\n"));
 	EXPECT(!plan("500 0=30"));
 	EXPECT(sms_of(0) == 30 && told("1 groups for 500 ms more, then ffs"));
 	/* who sets a policy means that one */
@@ -144,8 +157,10 @@ static void it_expires(void)
 static void refused(void)
 {
 	static const char *const bad[] = {
-		"", "\n", "500", "500 ", "500\n", "0 0=1", "60001 0=1", "x 0=1", "-1 0=1", "500 0", "500 0=", "500 =1", "500 0=x",
-		"500 0=0", "500 0=133", "500 0=max", "500 0=1 0=2", "500 0=100 1=33", "500 /=1", "500 7=10 s=5", "500 s=5 7=10",
+		"", "\n", "500", "500 ", "500\n", "0 0=1", "60001 0=1", "x 0=1", "-1 0=1", "500 0",
+		"500 0=", "500 =1", "500 0=x",
+		"500 0=0", "500 0=133", "500 0=max", "500 0=1 0=2", "500 0=100 1=33", "500 /=1",
+		"500 7=10 s=5", "500 s=5 7=10",
 		"500 0=1\n1=2", "500 0=1.2.3", "500 0=1=2", "none 0=1", "5000=1",
 		"500 0=00000000000000000000000000000000000001",
 	};
@@ -186,7 +201,8 @@ static void whatever_comes(void)
 		case 0:
 			given[0] = 1 + (u32)(rng >> 20) % 60;
 			given[1] = 1 + (u32)(rng >> 28) % 60;
-			snprintf(text, sizeof(text), "%u 0=%u 1=%u", 1 + (u32)(rng >> 44) % 5, given[0], given[1]);
+			snprintf(text, sizeof(text), "%u 0=%u 1=%u", 1 + (u32)(rng >> 44) % 5,
+				 given[0], given[1]);
 			EXPECT(!plan(text));
 			break;
 		case 1:
@@ -198,7 +214,8 @@ static void whatever_comes(void)
 
 				EXPECT(gsc_submit(&client[c], &req, clock_ns) != -EBUSY);
 			} else {
-				struct gsched_complete req = make_complete(slot, task(c, slot)->seq);
+				struct gsched_complete req =
+					make_complete(slot, task(c, slot)->seq);
 
 				EXPECT(!gsc_complete(&client[c], &req, clock_ns));
 			}
@@ -216,7 +233,8 @@ static void whatever_comes(void)
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(in_one_commit), TEST(words), TEST(limits_hold), TEST(it_expires), TEST(refused), TEST(whatever_comes),
+		TEST(in_one_commit), TEST(words), TEST(limits_hold), TEST(it_expires),
+		TEST(refused), TEST(whatever_comes),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

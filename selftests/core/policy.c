@@ -125,10 +125,12 @@ static void prepare(bool two_bands)
 {
 	setup();
 	memset(&broken, 0, sizeof(broken));
-	broken = (struct gsc_policy){ .name = "broken", .order = right, .equals = true, .no_leases = true };
+	broken = (struct gsc_policy){ .name = "broken", .order = right, .equals = true,
+				      .no_leases = true };
 	armed = false;
 	for (int c = 0; c < 2 + two_bands; c++)
-		EXPECT(!gsc_client_attach(&client[c], &group[c], c < 2 ? GSCHED_ATTACH_MPS : GSCHED_ATTACH_SLICE, 0, clock_ns));
+		EXPECT(!gsc_client_attach(&client[c], &group[c], c < 2 ? GSCHED_ATTACH_MPS :
+					  GSCHED_ATTACH_SLICE, 0, clock_ns));
 	EXPECT(!gsc_group_store(&group[0], GSC_FILE_GPU_PRIORITY, "10", clock_ns));
 	for (int c = 1 + two_bands; c >= 0; c--)
 		for (u32 slot = 0; slot < 2; slot++)
@@ -142,7 +144,8 @@ static void is_replaced(const char *what)
 {
 	char text[160];
 
-	EXPECT(dev.policy == &gsc_policy_hpf && dev.faulty == &broken && !dev.marked && n_replaced == 1);
+	EXPECT(dev.policy == &gsc_policy_hpf && dev.faulty == &broken && !dev.marked &&
+	       n_replaced == 1);
 	EXPECT(gsc_policy_why(&dev, text, sizeof(text)) > 0);
 	EXPECT(strstr(text, "broken was replaced by hpf, since its ") == text);
 	if (!strstr(text, what)) {
@@ -236,7 +239,8 @@ static void wrong_granted(void)
 /* Temporal mode: the device is for a band that has a use for it */
 static void wrong_turns(void)
 {
-	struct gsc_band *(*const turn[])(struct gsc_device *, u64) = { nobodys_turn, turn_of_idle_band };
+	struct gsc_band *(*const turn[])(struct gsc_device *, u64) =
+		{ nobodys_turn, turn_of_idle_band };
 
 	for (size_t i = 0; i < ARRAY_SIZE(turn); i++) {
 		prepare(false);
@@ -272,7 +276,8 @@ static void right_order(void)
 		gsc_submit(&client[0], &req, clock_ns);
 		clock_ns += i % 8 ? 20 * US : MS;
 		gsc_tick(&dev, clock_ns);
-		gsc_complete(&client[0], &(struct gsched_complete){ .slot = 2, .seq = i + 1, .ran_ns = 20 * US }, clock_ns);
+		gsc_complete(&client[0], &(struct gsched_complete){ .slot = 2, .seq = i + 1,
+								    .ran_ns = 20 * US }, clock_ns);
 		EXPECT(dev.policy == &broken && !dev.faulty && !n_replaced);
 		checked();
 	}
@@ -300,16 +305,20 @@ static void epochs(void)
 	static const struct {
 		u64 (*epoch)(const struct gsc_device *, u32);
 		u32 slice;
-	} cases[] = { { NULL, 2048 }, { long_epoch, 10000 }, { no_epoch, GSC_SLICE_LEAST_US }, { endless_epoch, GSC_SLICE_WHOLE_US } };
+	} cases[] = { { NULL, 2048 }, { long_epoch, 10000 }, { no_epoch, GSC_SLICE_LEAST_US },
+	{ endless_epoch, GSC_SLICE_WHOLE_US } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		setup();
-		broken = (struct gsc_policy){ .name = "epoch", .order = right, .epoch_us = cases[i].epoch, .equals = true };
+		broken = (struct gsc_policy){ .name = "epoch", .order = right,
+					      .epoch_us = cases[i].epoch, .equals = true };
 		for (int c = 0; c < 2; c++)
-			EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_SLICE, 0, clock_ns));
+			EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_SLICE,
+						  0, clock_ns));
 		EXPECT(!gsc_group_store(&group[0], GSC_FILE_GPU_PRIORITY, "10", clock_ns));
 		start();
-		EXPECT(client[0].arb.slice_us == cases[i].slice && client[1].arb.slice_us == cases[i].slice);
+		EXPECT(client[0].arb.slice_us == cases[i].slice &&
+		       client[1].arb.slice_us == cases[i].slice);
 		checked();
 	}
 }
@@ -318,7 +327,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(wrong_orders), TEST(wrong_holds), TEST(wrong_granted), TEST(wrong_turns), TEST(right_order), TEST(epochs),
+	TEST(wrong_orders), TEST(wrong_holds), TEST(wrong_granted), TEST(wrong_turns),
+	TEST(right_order), TEST(epochs),
 };
 
 int main(void)

@@ -59,23 +59,27 @@ static void some_and_full(void)
 	EXPECT(!submit(0, 1, BLOCK, 1000));
 	EXPECT(client[1].current_units + client[2].current_units == 0);
 	tick(5 * MS);
-	EXPECT(shown(&group[1], "some", "total") == 8000 && shown(&group[1], "full", "total") == 5000);
+	EXPECT(shown(&group[1], "some", "total") == 8000 &&
+	       shown(&group[1], "full", "total") == 5000);
 	/* the device as a whole runs something */
 	EXPECT(shown(&dev.root, "some", "total") == 8000 && shown(&dev.root, "full", "total") == 0);
 	EXPECT(!complete(0, 0) && !complete(0, 1));
 	tick(7 * MS);
-	EXPECT(shown(&group[1], "some", "total") == 8000 && shown(&group[1], "full", "total") == 5000);
+	EXPECT(shown(&group[1], "some", "total") == 8000 &&
+	       shown(&group[1], "full", "total") == 5000);
 	/* another group from now on: what it was stays */
 	EXPECT(!submit(0, 0, BLOCK, 1000));
 	gsc_client_move(&client[1], &group[3], clock_ns);
 	checked();
 	tick(2 * MS);
-	EXPECT(shown(&group[3], "full", "total") == 2000 && shown(&group[1], "full", "total") == 7000);
+	EXPECT(shown(&group[3], "full", "total") == 2000 &&
+	       shown(&group[1], "full", "total") == 7000);
 	gsc_client_detach(&client[1], clock_ns);
 	gsc_client_detach(&client[2], clock_ns);
 	checked();
 	tick(2 * MS);
-	EXPECT(shown(&group[3], "some", "total") == 2000 && shown(&group[1], "some", "total") == 10000);
+	EXPECT(shown(&group[3], "some", "total") == 2000 &&
+	       shown(&group[1], "some", "total") == 10000);
 }
 
 /* Bands: who waits for a turn reports it */
@@ -84,14 +88,16 @@ static void waiting_for_a_turn(void)
 	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY };
 
 	for (int i = 0; i < 3; i++)
-		EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_SLICE, 10 + (u64)i, clock_ns));
+		EXPECT(!gsc_client_attach(&client[i], &group[i], GSCHED_ATTACH_SLICE,
+					  10 + (u64)i, clock_ns));
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
 	req.activity = GSCHED_ACTIVITY_BUSY;
 	EXPECT(!gsc_client_report(&client[1], &req, clock_ns));
 	req.activity = GSCHED_ACTIVITY_WAITING;
 	EXPECT(!gsc_client_report(&client[2], &req, clock_ns));
 	checked();
-	EXPECT(group[2].stats.events[GSC_EVENT_GATED] == 1 && !group[1].stats.events[GSC_EVENT_GATED]);
+	EXPECT(group[2].stats.events[GSC_EVENT_GATED] == 1 &&
+	       !group[1].stats.events[GSC_EVENT_GATED]);
 	tick(4 * MS);
 	EXPECT(shown(&group[2], "full", "total") == 4000 && shown(&group[1], "some", "total") == 0);
 	EXPECT(shown(&dev.root, "some", "total") == 4000 && shown(&dev.root, "full", "total") == 0);
@@ -202,13 +208,15 @@ static void events(void)
 	EXPECT(!submit_block_ns(0, 0, LAUNCH, 16, MS, 0));
 	tick(5 * MS);
 	tick(5 * MS);
-	EXPECT(group[0].stats.events[GSC_EVENT_LATE] == 1 && !group[2].stats.events[GSC_EVENT_LATE]);
+	EXPECT(group[0].stats.events[GSC_EVENT_LATE] == 1 &&
+	       !group[2].stats.events[GSC_EVENT_LATE]);
 }
 
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(format), TEST(some_and_full), TEST(waiting_for_a_turn), TEST(averages), TEST(long_times), TEST(events),
+		TEST(format), TEST(some_and_full), TEST(waiting_for_a_turn), TEST(averages),
+		TEST(long_times), TEST(events),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -27,13 +27,16 @@ static struct {
 } shadow[CLIENTS][GSCHED_SLOTS];
 static u32 shadow_lease[CLIENTS];
 static struct gsc_arb shadow_arb[CLIENTS];
-static u64 usage_ended[CLIENTS], usage_most[CLIENTS], usage_time;	/* unit-ns charged to ended tasks; what was granted */
+/* unit-ns charged to ended tasks; what was granted */
+static u64 usage_ended[CLIENTS], usage_most[CLIENTS], usage_time;
 static u32 n_shared;
 static u32 n_grant, n_evict, n_grow, n_done, n_hold, n_wait;
-static u32 n_turn, n_sliced, n_lower, n_drain;	/* turns given; events with slices, with lower bands, with a band that drains */
+/* turns given; events with slices, with lower bands, with a band that drains */
+static u32 n_turn, n_sliced, n_lower, n_drain;
 static u32 n_sized;	/* clients of which a smaller size was in force, over all events */
 static u32 n_midway;	/* clients told to be resumable, over all events */
-static u64 changed_at[CLIENTS];	/* when a client last changed between hold and eviction in the middle */
+/* when a client last changed between hold and eviction in the middle */
+static u64 changed_at[CLIENTS];
 static bool was_midway[CLIENTS];
 static bool batches;	/* several events to a commit */
 static bool paged;	/* clients have pages, to which they write as they like */
@@ -41,7 +44,8 @@ static struct gsched_arb_page arb_page[CLIENTS];
 static struct gsched_cl_page cl_page[CLIENTS];
 static u32 n_adopted;
 static bool pauses;	/* now and then nothing happens for a second */
-static u32 n_emptied;	/* running tasks that were without capacity because their band's gate was closed */
+/* running tasks that were without capacity because their band's gate was closed */
+static u32 n_emptied;
 static bool was_closed[CLIENTS];	/* the gate, after the last event */
 static u32 granted_now[CLIENTS];	/* grants during this event */
 
@@ -222,7 +226,8 @@ static void check_order(int c)
 		for (int b = 0; b < GSCHED_SLOTS; b++) {
 			const struct gsc_task *y = task_at(&client[c], (u32)b);
 
-			if (y->state == GSC_TASK_NONE || (s32)(y->id - x->id) <= 0 || !shadow[c][b].live)
+			if (y->state == GSC_TASK_NONE || (s32)(y->id - x->id) <= 0 ||
+			    !shadow[c][b].live)
 				continue;
 			if (x->state == GSC_TASK_WAITING)
 				fail("granted before one that came earlier");
@@ -329,7 +334,8 @@ static void check_closed(void)
 		if (closed && was_closed[c] && granted_now[c])
 			fail("a grant behind a closed gate");
 		for (int s = 0; closed && s < GSCHED_SLOTS; s++) {
-			if (!shadow[c][s].live || task_at(&client[c], (u32)s)->tier != GSCHED_TIER_BLOCK)
+			if (!shadow[c][s].live ||
+			    task_at(&client[c], (u32)s)->tier != GSCHED_TIER_BLOCK)
 				continue;
 			if (shadow[c][s].window)
 				fail("a window behind a closed gate");
@@ -350,7 +356,8 @@ static struct gsc_group *any_group(void)
 static void event_submit(struct gsc_client *c)
 {
 	static const u64 sizes[] = { 1, 4, 8, 16, 100, 100000, U64_MAX };
-	struct gsched_submit req = make_submit(below(4), 1 + below(SEQS), below(3), sizes[below(7)]);
+	struct gsched_submit req = make_submit(below(4), 1 + below(SEQS), below(3),
+					       sizes[below(7)]);
 	int ret;
 
 	if (!below(40))
@@ -361,7 +368,8 @@ static void event_submit(struct gsc_client *c)
 	req.intensity = below(GSCHED_INTENSITY__MAX + 1);
 	if (!below(50))
 		req.blocks = 0;
-	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
+	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns) :
+	      gsc_submit(c, &req, clock_ns);
 	mix((u64)-ret);
 	if (!ret && task_at(c, req.slot)->state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
@@ -419,7 +427,8 @@ static void event_client_store(struct gsc_client *c, bool whole)
 
 	switch (below(4)) {
 	case 0:
-		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2), below(1000));
+		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2),
+			 below(1000));
 		gsc_client_store(c, GSC_FILE_CAPSM_MAX, text, below(2), clock_ns);
 		break;
 	case 1:
@@ -452,7 +461,8 @@ static void event_store(bool whole)
 		gsc_group_store(g, GSC_FILE_GPU_BAND, text, clock_ns);
 		break;
 	case 0:
-		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2), below(1000));
+		snprintf(text, sizeof(text), whole ? "%u" : "%u.%u", below(dev->sms + 2),
+			 below(1000));
 		gsc_group_store(g, GSC_FILE_CAPSM_MAX, text, clock_ns);
 		break;
 	case 1:
@@ -461,9 +471,13 @@ static void event_store(bool whole)
 	case 2:
 		snprintf(text, sizeof(text), "%u", below(2) ? below(dev->sms + 2) : 0);
 		gsc_group_store(g, GSC_FILE_CAPSM_MIN, text, clock_ns);
-		/* less often: a number ends holds, and what is asked for below is that there are some */
+		/*
+		 * less often: a number ends holds, and what is asked for below is that there are
+		 * some
+		 */
 		if (!below(12))
-			gsc_group_store(g, GSC_FILE_CAPSM_RESERVE, below(2) ? "auto" : text, clock_ns);
+			gsc_group_store(g, GSC_FILE_CAPSM_RESERVE,
+					below(2) ? "auto" : text, clock_ns);
 		break;
 	case 3:
 		snprintf(text, sizeof(text), "%u", below(10002));
@@ -497,7 +511,8 @@ static void event_attach(struct gsc_client *c)
 
 static void event_report(struct gsc_client *c)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = below(3) };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY,
+				     .activity = below(3) };
 
 	if (!below(20)) {
 		req.flags |= GSCHED_REPORT_SLICE;
@@ -671,8 +686,8 @@ static void give_back(void)
 			again |= group_live[g];
 		}
 	}
-	if (again || !list_empty(&dev->bands) || !list_empty(&dev->clients) || !list_empty(&dev->root.children) ||
-	    dev->turn || dev->drain || dev->armed)
+	if (again || !list_empty(&dev->bands) || !list_empty(&dev->clients) ||
+	    !list_empty(&dev->root.children) || dev->turn || dev->drain || dev->armed)
 		fail("something is left");
 	if (n_grant > n_done)
 		fail("tasks not ended");
@@ -733,7 +748,8 @@ static u64 run(u64 seed, u64 steps, const char *policy)
 /* Many seeds under one policy */
 static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 {
-	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed, hash, last = 0;
+	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed,
+		hash, last = 0;
 	u64 turns = 0, sliced = 0, lower = 0, drains = 0, emptied = 0, sized = 0, midway = 0;
 	u64 adopted = 0;
 	bool fine = true, same = true, differ = true;
@@ -761,12 +777,12 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 		differ &= hash != last;
 		last = hash;
 	}
-	printf("# %s: %llu grants, %llu evictions, %llu growths, %llu holds, %llu windows shared\n", policy, grants, evicts, grows, holds,
-	       shared);
-	printf("# %s: %llu turns; after %llu events bands had slices, after %llu several lower ones, after %llu one drained\n",
-	       policy, turns, sliced, lower, drains);
-	printf("# %s: %llu times a running task had no window since its band's gate was closed, %llu times a client had a smaller size\n",
-	       policy, emptied, sized);
+	printf("# %s: %llu grants, %llu evictions, %llu growths, %llu holds, %llu windows shared\n",
+	       policy, grants, evicts, grows, holds, shared);
+	printf("# %s: %llu turns; after %llu events bands had slices, after %llu several lower "
+	       "ones, after %llu one drained\n", policy, turns, sliced, lower, drains);
+	printf("# %s: %llu times a running task had no window since its band's gate was closed, "
+	       "%llu times a client had a smaller size\n", policy, emptied, sized);
 	printf("# %s: %llu times a client was to launch resumable kernels\n", policy, midway);
 	if (batches) {
 		fine &= same && differ && grants && evicts && grows && waits && shared;
@@ -777,19 +793,22 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 		tap(fine && (flat || (holds && turns)), name);
 		return;
 	}
-	snprintf(name, sizeof(name), "%s: every invariant after every event, all given back at the end", policy);
+	snprintf(name, sizeof(name),
+		 "%s: every invariant after every event, all given back at the end", policy);
 	tap(fine, name);
 	snprintf(name, sizeof(name), "%s: same seed, same actions", policy);
 	tap(same, name);
 	snprintf(name, sizeof(name), "%s: other seed, other actions", policy);
 	tap(differ, name);
-	snprintf(name, sizeof(name), "%s: the events reach grants, evictions, growths%s, waiting and shared windows", policy,
-		 flat ? "" : ", holds, smaller sizes");
+	snprintf(name, sizeof(name), "%s: the events reach grants, evictions, growths%s, waiting "
+		 "and shared windows", policy, flat ? "" : ", holds, smaller sizes");
 	tap(grants && evicts && grows && (flat ? !sized : holds && sized) && waits && shared, name);
 	snprintf(name, sizeof(name), "%s: and bands with slices%s", policy,
-		 flat ? ", all equal" : ", several lower ones, turns, drains and windows closed by them");
+		 flat ? ", all equal" : ", several lower ones, turns, drains and windows "
+					"closed by them");
 	tap(sliced && (flat ? !lower && !emptied : turns && lower && drains && emptied), name);
-	snprintf(name, sizeof(name), "%s: %s", policy, flat ? "no resumable kernels" : "and resumable kernels");
+	snprintf(name, sizeof(name), "%s: %s", policy, flat ? "no resumable kernels" :
+		 "and resumable kernels");
 	/* chaos has few pauses in which nobody above has work */
 	tap(flat ? !midway : midway != 0, name);
 }
@@ -807,8 +826,8 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[1], NULL, 0);
 		batches = argc > 4;
 		hash = run(seed, strtoull(argv[2], NULL, 0), argc > 3 ? argv[3] : "hpf");
-		printf("# seed %llu: hash %016llx, %u grants, %u evictions, %u growths, %u holds\n", seed, hash,
-		       n_grant, n_evict, n_grow, n_hold);
+		printf("# seed %llu: hash %016llx, %u grants, %u evictions, %u growths, %u holds\n",
+		       seed, hash, n_grant, n_evict, n_grow, n_hold);
 		tap(!failure, "replay");
 	} else {
 		test_policy("hpf", 64, 4000, false);

@@ -7,7 +7,8 @@
 
 #define BATCH		0
 #define REQUEST		1
-#define WORK		(40 * MS * SMS)	/* of a kernel of the batch client, SM-ns in the plain form */
+/* of a kernel of the batch client, SM-ns in the plain form */
+#define WORK		(40 * MS * SMS)
 #define RESUMABLE	GSCHED_ARB_RESUMABLE
 
 static u64 batch_left, batch_block_ns, batch_blocks;
@@ -33,9 +34,11 @@ static u32 batch_sms(void)
 /* As the interposer does: only where block-tasks are long, and the kernel has the form */
 static void launch_batch(void)
 {
-	batch_midway = batch_has_form && client[BATCH].arb.flags & RESUMABLE && batch_block_ns >= 400 * US;
+	batch_midway = batch_has_form && client[BATCH].arb.flags & RESUMABLE &&
+		       batch_block_ns >= 400 * US;
 	batch_left = WORK / 1000 * (1000 + (batch_midway ? form_cost : 0));
-	EXPECT(submit_block_ns(BATCH, 0, BLOCK, batch_blocks, 0, batch_midway ? 20 * US : batch_block_ns) != -EBUSY);
+	EXPECT(submit_block_ns(BATCH, 0, BLOCK, batch_blocks, 0, batch_midway ? 20 * US :
+			       batch_block_ns) != -EBUSY);
 }
 
 /* Time passes: kernels of the batch client end and the next one begins, timers come */
@@ -107,7 +110,8 @@ static void frequent_requests_are_held_for(void)
 	requests(3000, MS);
 	EXPECT(!told && !n_changes && client[REQUEST].hold_units == 10 * SM);
 	EXPECT(says(REQUEST, "holds 10 of 132 SMs"));
-	EXPECT(says(REQUEST, "; block-tasks below are not left in their middle: that costs 13.6 %, a hold 7.5 %"));
+	EXPECT(says(REQUEST,
+		    "; block-tasks below are not left in their middle: that costs 13.6 %, a hold 7.5 %"));
 	EXPECT(says(BATCH, ""));
 	/* a tenth less is not worth it: 7.1 % */
 	requests(3000, 3 * MS);
@@ -122,7 +126,8 @@ static void rare_requests_evict_in_the_middle(void)
 	EXPECT(!(client[REQUEST].arb.flags & RESUMABLE));
 	EXPECT(!client[REQUEST].hold_units && task(BATCH, 0)->window == ALL);
 	EXPECT(says(REQUEST, "block-tasks below may be left in their middle: that costs 4."));
-	EXPECT(says(BATCH, "leaves long block-tasks in their middle for kernels of somebody more important"));
+	EXPECT(says(BATCH,
+		    "leaves long block-tasks in their middle for kernels of somebody more important"));
 }
 
 /* Rarer than the longest hold: without the form each would wait for block-tasks to end */
@@ -131,7 +136,8 @@ static void requests_too_rare_for_a_hold(void)
 	start(5 * MS);
 	requests(100, 100 * MS);
 	EXPECT(told && batch_midway && n_changes == 1);
-	EXPECT(says(REQUEST, "its kernels are too rare for a hold; block-tasks below may be left in their middle"));
+	EXPECT(says(REQUEST,
+		    "its kernels are too rare for a hold; block-tasks below may be left in their middle"));
 	/* nobody comes for a while: the timer ends it, and the next kernel is a plain one */
 	pass(1100 * MS);
 	EXPECT(!told && !batch_midway);
@@ -157,7 +163,8 @@ static void without_the_form_the_hold_goes_on(void)
 	start(5 * MS);
 	batch_has_form = false;
 	requests(1000, 10 * MS);
-	EXPECT(told && client[REQUEST].hold_units == 10 * SM && says(REQUEST, "holds 10 of 132 SMs"));
+	EXPECT(told && client[REQUEST].hold_units == 10 * SM &&
+	       says(REQUEST, "holds 10 of 132 SMs"));
 }
 
 static void short_block_tasks_need_no_form(void)
@@ -231,7 +238,9 @@ static void rounds_count(void)
 	EXPECT(client[REQUEST].hold_units == 10 * SM);
 }
 
-/* Where the hold's SMs would be idle anyway in the last round it costs nothing; of one round half */
+/*
+ * Where the hold's SMs would be idle anyway in the last round it costs nothing; of one round half
+ */
 static void one_round(void)
 {
 	start(5 * MS);
@@ -322,11 +331,13 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(frequent_requests_are_held_for), TEST(rare_requests_evict_in_the_middle), TEST(requests_too_rare_for_a_hold),
-	TEST(one_pause_says_nothing),
-	TEST(without_the_form_the_hold_goes_on), TEST(short_block_tasks_need_no_form), TEST(nobody_is_told_by_equals_or_ffs),
+	TEST(frequent_requests_are_held_for), TEST(rare_requests_evict_in_the_middle),
+	TEST(requests_too_rare_for_a_hold), TEST(one_pause_says_nothing),
+	TEST(without_the_form_the_hold_goes_on), TEST(short_block_tasks_need_no_form),
+	TEST(nobody_is_told_by_equals_or_ffs),
 	TEST(it_changes_both_ways), TEST(rounds_count), TEST(one_round),
-	TEST(others_make_way_for_a_late_kernel), TEST(a_form_that_is_slow_is_given_up), TEST(it_does_not_flap),
+	TEST(others_make_way_for_a_late_kernel), TEST(a_form_that_is_slow_is_given_up),
+	TEST(it_does_not_flap),
 };
 
 int main(void)

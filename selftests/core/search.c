@@ -12,7 +12,8 @@
 #define CLIENTS		3
 #define USED_SLOTS	2
 #define SEEN_BITS	20
-#define STARVE_EVERY	32		/* ends of sequences from which starvation is looked for: it takes long */
+/* ends of sequences from which starvation is looked for: it takes long */
+#define STARVE_EVERY	32
 #define STARVE_ROUNDS	400		/* of a ms: turns of wfq are 8 ms at equal weights */
 #define DRAIN_ROUNDS	1000		/* of a ms: lower bands have turns of up to 100 */
 
@@ -94,7 +95,8 @@ static u64 hash_of_client(u64 hash, const struct gsc_client *c)
 		return mixed(hash, 1);
 	hash = mixed(hash, (u64)c->lease << 32 | c->hold_units);
 	hash = mixed(hash, (u64)c->hold_got << 32 | c->arb.flags);
-	hash = mixed(hash, (u64)c->activity << 34 | (u64)(c->band == dev.drain) << 33 | (u64)(c->band == dev.turn) << 32 | (u32)(c->hold_until > dev.now));
+	hash = mixed(hash, (u64)c->activity << 34 | (u64)(c->band == dev.drain) << 33 |
+		     (u64)(c->band == dev.turn) << 32 | (u32)(c->hold_until > dev.now));
 	list_for_each_entry(t, &c->tasks, peer) {
 		hash = mixed(hash, t->blocks << 8 | t->tier << 4 | t->state << 1 | t->adopted);
 		hash = mixed(hash, t->window);
@@ -138,7 +140,8 @@ static struct gsc_task *first_of(struct gsc_client *c)
 static bool submits(struct gsc_client *c, enum kind kind)
 {
 	static const u64 blocks[] = { [SMALL] = 1, [LARGE] = 1000, [OPAQUE] = 2, [ADOPTED] = 1000 };
-	struct gsched_submit req = make_submit(0, ++seq, kind == OPAQUE ? LAUNCH : BLOCK, blocks[kind]);
+	struct gsched_submit req = make_submit(0, ++seq, kind == OPAQUE ? LAUNCH : BLOCK,
+					       blocks[kind]);
 	int ret;
 
 	while (req.slot < USED_SLOTS && gsc_task_in(c, req.slot))
@@ -171,7 +174,8 @@ static bool reports(struct gsc_client *c)
 
 	if (!(c->arb.flags & GSCHED_ARB_REPORT))
 		return false;
-	req.activity = c->activity == GSCHED_ACTIVITY_IDLE ? GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
+	req.activity = c->activity == GSCHED_ACTIVITY_IDLE ? GSCHED_ACTIVITY_BUSY :
+		       GSCHED_ACTIVITY_IDLE;
 	if (gsc_client_report(c, &req, clock_ns))
 		fails("a report was refused");
 	return true;
@@ -187,7 +191,8 @@ static void attaches(int c)
 /* Time passes until the timer, or a ms */
 static void time_passes(void)
 {
-	clock_ns = dev.timer && dev.timer < clock_ns + MS ? max(dev.timer, clock_ns) : clock_ns + MS;
+	clock_ns = dev.timer && dev.timer < clock_ns + MS ? max(dev.timer, clock_ns) :
+		   clock_ns + MS;
 	gsc_tick(&dev, clock_ns);
 }
 
@@ -231,7 +236,8 @@ static void check_lost(const struct gsc_band *band)
 	const struct gsc_task *t;
 	u32 used = 0, most;
 
-	if ((dev.mode == GSCHED_MODE_TEMPORAL && band != dev.turn) || band->late || band->flags & GSCHED_ARB_CLOSED)
+	if ((dev.mode == GSCHED_MODE_TEMPORAL && band != dev.turn) || band->late ||
+	    band->flags & GSCHED_ARB_CLOSED)
 		return;
 	list_for_each_entry(t, &band->tasks, node)
 		if (t->tier != GSCHED_TIER_BLOCK)
@@ -268,8 +274,8 @@ static void check_inversion(void)
 		if (!t || t->window)
 			continue;
 		for (int b = 0; b < CLIENTS; b++)
-			if (client[b].dev && shares(&client[a], &client[b]) && group[b].priority < group[a].priority &&
-			    client[b].window)
+			if (client[b].dev && shares(&client[a], &client[b]) &&
+			    group[b].priority < group[a].priority && client[b].window)
 				fails("somebody less important has what one more important needs");
 	}
 }
@@ -303,7 +309,8 @@ static void check_end(void)
 		for (int c = 0; c < CLIENTS; c++) {
 			struct gsc_task *t = client[c].dev ? first_of(&client[c]) : NULL;
 
-			if (client[c].dev && (t != NULL) == (client[c].activity == GSCHED_ACTIVITY_IDLE))
+			if (client[c].dev && (t != NULL) ==
+			    (client[c].activity == GSCHED_ACTIVITY_IDLE))
 				reports(&client[c]);
 			if (t && t->window)
 				ends(t);
@@ -328,7 +335,8 @@ static void check_starvation(int victim)
 		if (first_of(&client[victim])->window)
 			return;
 		for (int c = 0; c < CLIENTS; c++) {
-			struct gsc_task *t = client[c].dev && c != victim ? first_of(&client[c]) : NULL;
+			struct gsc_task *t = client[c].dev && c != victim ? first_of(&client[c]) :
+					     NULL;
 
 			if (t && t->window)
 				ends(t);
@@ -372,7 +380,8 @@ static void search(int left)
 
 static void search_all(const struct setting *with)
 {
-	static const char *const priority[] = { "10", "0", "0" }, *const weight[] = { "100", "100", "300" };
+	static const char *const priority[] = { "10", "0", "0" },
+		*const weight[] = { "100", "100", "300" };
 	char name[128];
 
 	setting = with;
@@ -391,9 +400,11 @@ static void search_all(const struct setting *with)
 		attaches(c);
 	}
 	search(with->depth);
-	printf("# %s, %s: %llu states, %llu ends; %llu searches for starvation; first tasks waited %llu times, were evicted %llu\n",
-	       with->policy, with->name, n_states, n_ends, n_starve, n_waits, n_evicted);
-	snprintf(name, sizeof(name), "%s, %s: all of %d events", with->policy, with->name, with->depth);
+	printf("# %s, %s: %llu states, %llu ends; %llu searches for starvation; first tasks waited "
+	       "%llu times, were evicted %llu\n", with->policy, with->name, n_states, n_ends,
+	       n_starve, n_waits, n_evicted);
+	snprintf(name, sizeof(name), "%s, %s: all of %d events", with->policy, with->name,
+		 with->depth);
 	tap(good && !failure && n_ends && n_waits + n_evicted && (n_starve || !with->fair) &&
 	    n_states < (1 << SEEN_BITS) * 3 / 4, name);
 }

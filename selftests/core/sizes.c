@@ -101,7 +101,8 @@ static void a_few_sms_are_enough_for(u32 tier, bool waited)
 	attach_batch("10");
 	EXPECT(client_says(""));
 	requests(300, tier, 132, packs, waited);
-	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].hold_got == 10 * SM);
+	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM &&
+	       client[REQUEST].hold_got == 10 * SM);
 	EXPECT_WINDOW(task(BATCH, 0), 122);
 	EXPECT(client_says("holds 10 of 132 SMs between its kernels: block-tasks below take 5000 us; its kernels take 13 us on them"));
 	/* nothing is evicted for it any more, and nothing waits */
@@ -156,7 +157,8 @@ static void queued_kernels_are_measured_too(void)
 	 * the hold bridges the gap between two bursts, though the mean time between two kernels is
 	 * shorter
 	 */
-	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].interval < 500 * US);
+	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM &&
+	       client[REQUEST].interval < 500 * US);
 	evicted = n_evict;
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	EXPECT_WINDOW(task(BATCH, 0), 122);
@@ -184,7 +186,8 @@ static void a_kernel_that_scales_gets_half(void)
 	requests(200, LAUNCH, 64, scales, false);
 	for (int i = 0; i < 320; i++) {
 		less += request(LAUNCH, 64, scales, false) < 32;
-		EXPECT(client[REQUEST].hold_units >= 20 * SM && client[REQUEST].hold_units <= 40 * SM);
+		EXPECT(client[REQUEST].hold_units >= 20 * SM &&
+		       client[REQUEST].hold_units <= 40 * SM);
 	}
 	EXPECT(less <= 10);
 	EXPECT(client_says("holds 32 of 132 SMs"));
@@ -500,13 +503,15 @@ static void lies_gain_nothing(void)
 			u32 most = limited ? 10 : 100;
 
 			rng = rng * 6364136223846793005ull + 1442695040888963407ull;
-			EXPECT(submit_small(REQUEST, 0, rng >> 60 & 1 ? LAUNCH : BLOCK, limited ? 132 : 100, 16) == 0);
+			EXPECT(submit_small(REQUEST, 0, rng >> 60 & 1 ? LAUNCH : BLOCK,
+					    limited ? 132 : 100, 16) == 0);
 			EXPECT(client[REQUEST].current_units <= most * SM);
 			EXPECT(sms_of(BATCH) >= SMS - most);
 			clock_ns += 13 * US;
 			/* in runs, so that each class is believed to be the best at some time */
 			end_request(lie[i % 200 < 100 ? rng >> 33 & 3 : (u32)(rng >> 33) % 6]);
-			EXPECT(client[REQUEST].hold_units <= most * SM && client[REQUEST].hold_got <= most * SM);
+			EXPECT(client[REQUEST].hold_units <= most * SM &&
+			       client[REQUEST].hold_got <= most * SM);
 			EXPECT(sms_of(BATCH) >= SMS - most);
 			clock_ns += MS;
 		}
@@ -521,13 +526,15 @@ static void an_outlier_changes_nothing(void)
 	/* another band's slice came between */
 	clock_ns += 3 * MS;
 	end_request(3 * MS);
-	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM && client[REQUEST].sizes.ns[TEN_SMS] == 13 * US);
+	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].hold_units == 10 * SM &&
+	       client[REQUEST].sizes.ns[TEN_SMS] == 13 * US);
 	/* nor does a time that no kernel can have had, once it is known better */
 	clock_ns += MS;
 	EXPECT(submit_small(REQUEST, 0, LAUNCH, 132, 16) == 0);
 	end_request(1);
 	requests(40, LAUNCH, 132, packs, false);
-	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].sizes.ns[TEN_SMS] > 12 * US);
+	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS &&
+	       client[REQUEST].sizes.ns[TEN_SMS] > 12 * US);
 }
 
 static void a_kernel_that_became_slower_gets_more(void)
@@ -581,7 +588,9 @@ static void small_kernels_say_nothing_of_large_ones(void)
 		end_request(i % 3 ? 2 * US : 13 * US);
 		clock_ns += MS;
 	}
-	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS && client[REQUEST].sizes.ns[TEN_SMS] >= known - 1 && client[REQUEST].hold_units == 10 * SM);
+	EXPECT(client[REQUEST].sizes.chosen == TEN_SMS &&
+	       client[REQUEST].sizes.ns[TEN_SMS] >= known - 1 &&
+	       client[REQUEST].hold_units == 10 * SM);
 }
 
 static void rare_kernels_teach_nothing(void)
@@ -615,14 +624,21 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(a_few_sms_are_enough), TEST(whatever_its_time_counts), TEST(also_for_a_rewritten_kernel), TEST(queued_kernels_are_measured_too),
+	TEST(a_few_sms_are_enough), TEST(whatever_its_time_counts),
+	TEST(also_for_a_rewritten_kernel), TEST(queued_kernels_are_measured_too),
 	TEST(a_kernel_that_scales_gets_half), TEST(who_allows_no_slowdown_evicts),
-	TEST(two_fifths_for_a_kernel_that_scales), TEST(few_for_a_kernel_that_is_all_launch), TEST(noise_does_not_move_it),
-	TEST(bad_first_samples_are_outvoted), TEST(a_late_trial_is_given_up), TEST(the_faster_kernel_first), TEST(the_slower_kernel_first), TEST(a_latency_target_allows_more),
+	TEST(two_fifths_for_a_kernel_that_scales), TEST(few_for_a_kernel_that_is_all_launch),
+	TEST(noise_does_not_move_it),
+	TEST(bad_first_samples_are_outvoted), TEST(a_late_trial_is_given_up),
+	TEST(the_faster_kernel_first), TEST(the_slower_kernel_first),
+	TEST(a_latency_target_allows_more),
 	TEST(who_is_busy_keeps_its_throughput), TEST(alone_it_gets_all_it_wants),
-	TEST(equals_share_as_before), TEST(opaque_tasks_below_get_nothing_of_it), TEST(guarantees_hold), TEST(lies_gain_nothing),
-	TEST(an_outlier_changes_nothing), TEST(a_mixture_gets_more), TEST(a_kernel_that_became_slower_gets_more), TEST(another_kernel_starts_anew),
-	TEST(small_kernels_say_nothing_of_large_ones), TEST(rare_kernels_teach_nothing), TEST(ffs_learns_nothing),
+	TEST(equals_share_as_before), TEST(opaque_tasks_below_get_nothing_of_it),
+	TEST(guarantees_hold), TEST(lies_gain_nothing),
+	TEST(an_outlier_changes_nothing), TEST(a_mixture_gets_more),
+	TEST(a_kernel_that_became_slower_gets_more), TEST(another_kernel_starts_anew),
+	TEST(small_kernels_say_nothing_of_large_ones), TEST(rare_kernels_teach_nothing),
+	TEST(ffs_learns_nothing),
 };
 
 int main(void)

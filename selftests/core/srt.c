@@ -13,7 +13,8 @@ static void begin(int clients, bool temporal)
 	if (temporal)
 		EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	for (int c = 0; c < clients; c++)
-		EXPECT(!gsc_client_attach(&client[c], &group[c], temporal ? 0 : GSCHED_ATTACH_MPS, 0, clock_ns));
+		EXPECT(!gsc_client_attach(&client[c], &group[c], temporal ? 0 : GSCHED_ATTACH_MPS,
+					  0, clock_ns));
 }
 
 /* A kernel that fills the device for @ns */
@@ -204,7 +205,8 @@ static void mean_slowdown(void)
 				left[c] -= min(left[c], had);
 				if (left[c])
 					continue;
-				slowdown[srt] += (double)(clock_ns - begun) / (double)(length[c] * MS) / 4;
+				slowdown[srt] += (double)(clock_ns - begun) /
+						 (double)(length[c] * MS) / 4;
 				complete(c, 0);
 				n--;
 			}
@@ -219,8 +221,10 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it), TEST(remaining_time_counts), TEST(wrong_prediction),
-	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used), TEST(opaque_kernel_stays), TEST(mean_slowdown),
+	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it), TEST(remaining_time_counts),
+	TEST(wrong_prediction),
+	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used),
+	TEST(opaque_kernel_stays), TEST(mean_slowdown),
 };
 
 int main(void)

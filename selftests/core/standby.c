@@ -46,7 +46,8 @@ static void values(void)
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_RESERVE, "0\n") && !dev.n_standby);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_RESERVE, "7"));
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_RESERVE, "auto\n") && !dev.n_standby);
-	EXPECT(!store(&group[1], GSC_FILE_CAPSM_RESERVE, "7") && !gsc_group_exit(&group[1]) && !dev.n_standby);
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_RESERVE, "7") && !gsc_group_exit(&group[1]) &&
+	       !dev.n_standby);
 }
 
 /* Kept while the owner idles, also from what is more important, and there at once when it comes */
@@ -56,7 +57,8 @@ static void kept_from_long_block_tasks(void)
 	EXPECT(!store(&group[LONG], GSC_FILE_GPU_PRIORITY, "20"));
 	EXPECT(!submit_block_ns(LONG, 0, BLOCK, 100000, 0, 5 * MS));
 	EXPECT(limit_of(LONG) == 112);
-	EXPECT(says(OWNER, "capsm.reserve keeps 20 of 20 SMs free now: block-tasks of others take longer than 100 us"));
+	EXPECT(says(OWNER,
+		    "capsm.reserve keeps 20 of 20 SMs free now: block-tasks of others take longer than 100 us"));
 	n_evict = 0;
 	EXPECT(!submit_block_ns(OWNER, 0, BLOCK, 15, 0, 5 * MS));
 	EXPECT(limit_of(OWNER) == 15 && limit_of(LONG) == 112 && !n_evict);
@@ -124,7 +126,8 @@ static void the_target_says_what_is_long(void)
 static void sums_are_scaled(void)
 {
 	attach(4);
-	EXPECT(!store(&group[0], GSC_FILE_CAPSM_RESERVE, "132") && !store(&group[3], GSC_FILE_CAPSM_RESERVE, "132"));
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_RESERVE, "132") &&
+	       !store(&group[3], GSC_FILE_CAPSM_RESERVE, "132"));
 	EXPECT(!submit_block_ns(LONG, 0, BLOCK, 100000, 0, 5 * MS));
 	EXPECT(limit_of(LONG) == 1);
 	EXPECT(!submit_block_ns(0, 0, BLOCK, 100000, 0, 5 * MS));
@@ -143,13 +146,15 @@ static void nested(void)
 	EXPECT(!gsc_client_attach(&client[0], &sub[0], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(!gsc_client_attach(&client[1], &sub[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 0, clock_ns));
-	EXPECT(!store(&group[5], GSC_FILE_CAPSM_MAX, "10") && !store(&sub[0], GSC_FILE_CAPSM_RESERVE, "30"));
+	EXPECT(!store(&group[5], GSC_FILE_CAPSM_MAX, "10") &&
+	       !store(&sub[0], GSC_FILE_CAPSM_RESERVE, "30"));
 	EXPECT(!submit_block_ns(2, 0, BLOCK, 100000, 0, 5 * MS));
 	EXPECT(limit_of(2) == 123);
 	/* in a group whose whole max is in reserve the sibling has one SM */
 	EXPECT(!submit_block_ns(1, 0, BLOCK, 100000, 0, 5 * MS));
 	EXPECT(limit_of(1) == 1 && limit_of(2) == 122);
-	EXPECT(!store(&sub[0], GSC_FILE_CAPSM_RESERVE, "auto") && !store(&group[5], GSC_FILE_CAPSM_RESERVE, "30"));
+	EXPECT(!store(&sub[0], GSC_FILE_CAPSM_RESERVE, "auto") &&
+	       !store(&group[5], GSC_FILE_CAPSM_RESERVE, "30"));
 	EXPECT(limit_of(1) == 10 && limit_of(2) == 122);
 	EXPECT(!complete(1, 0));
 	EXPECT(limit_of(2) == 122);
@@ -180,7 +185,8 @@ static void nobody_passes(void)
 	attach(2);
 	EXPECT(client[0].arb.flags & GSCHED_ARB_PASS);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_RESERVE, "20"));
-	EXPECT(!(client[0].arb.flags & GSCHED_ARB_PASS) && !(client[1].arb.flags & GSCHED_ARB_PASS));
+	EXPECT(!(client[0].arb.flags & GSCHED_ARB_PASS) &&
+	       !(client[1].arb.flags & GSCHED_ARB_PASS));
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_RESERVE, "auto"));
 	EXPECT(client[0].arb.flags & GSCHED_ARB_PASS);
 }
@@ -254,7 +260,8 @@ static u64 delay_of(int c)
 		if (task(c, (u32)s)->tier != BLOCK || !task(c, (u32)s)->block_ns)
 			return U64_MAX;
 		/* in the resumable form it takes until all are gone: protect.c */
-		longest = max(longest, task(c, (u32)s)->block_ns + (task(c, (u32)s)->midway ? 80 : 20) * US);
+		longest = max(longest, task(c, (u32)s)->block_ns +
+			      (task(c, (u32)s)->midway ? 80 : 20) * US);
 	}
 	return longest;
 }
@@ -338,7 +345,8 @@ static void whatever_happens(void)
 			break;
 		case 5:
 			if (!client[c].dev)
-				EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_MPS, 0, clock_ns));
+				EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_MPS,
+							  0, clock_ns));
 			break;
 		case 6:
 			gsc_tick(&dev, dev.timer && below(2) ? dev.timer : clock_ns);
@@ -347,12 +355,15 @@ static void whatever_happens(void)
 			if (!client[c].dev)
 				break;
 			if (task(c, slot)->state == GSC_TASK_NONE) {
-				struct gsched_submit req = make_submit(slot, seq++, BLOCK, below(3) ? 100000 : 1 + below(60));
+				struct gsched_submit req = make_submit(slot, seq++, BLOCK,
+								       below(3) ? 100000 :
+								       1 + below(60));
 
 				req.block_ns = block_times[below(6)];
 				EXPECT(gsc_submit(&client[c], &req, clock_ns) != -EBUSY);
 			} else {
-				struct gsched_complete req = make_complete(slot, task(c, slot)->seq);
+				struct gsched_complete req =
+					make_complete(slot, task(c, slot)->seq);
 
 				EXPECT(!gsc_complete(&client[c], &req, clock_ns));
 			}
@@ -365,8 +376,8 @@ static void whatever_happens(void)
 		if (!reserve_holds(owner, reserve, target)) {
 			printf("# step %u: reserve %u, target %u us\n", step, reserve, target);
 			for (c = 0; c < 6; c++)
-				printf("# %d: %u SMs, %u tasks, delay %llu\n", c, limit_of(c), client[c].n_tasks,
-				       client[c].dev ? delay_of(c) : 0);
+				printf("# %d: %u SMs, %u tasks, delay %llu\n", c, limit_of(c),
+				       client[c].n_tasks, client[c].dev ? delay_of(c) : 0);
 			EXPECT(false);
 		}
 	}
@@ -375,9 +386,12 @@ static void whatever_happens(void)
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(values), TEST(kept_from_long_block_tasks), TEST(unknown_and_opaque_count_as_long),
-		TEST(lent_to_short_block_tasks), TEST(the_target_says_what_is_long), TEST(sums_are_scaled), TEST(nested),
-		TEST(only_in_its_band), TEST(nobody_passes), TEST(auto_goes_by_the_target), TEST(whatever_happens),
+		TEST(values), TEST(kept_from_long_block_tasks),
+		TEST(unknown_and_opaque_count_as_long),
+		TEST(lent_to_short_block_tasks), TEST(the_target_says_what_is_long),
+		TEST(sums_are_scaled), TEST(nested),
+		TEST(only_in_its_band), TEST(nobody_passes), TEST(auto_goes_by_the_target),
+		TEST(whatever_happens),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

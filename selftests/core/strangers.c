@@ -48,12 +48,14 @@ static void descriptors_are_no_shares(void)
 	client[1].user = 1001;
 	EXPECT(!gsc_client_attach(&client[1], &dev.root, GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
-	EXPECT(limit(&client[0]) == 44 * SM && limit(&client[1]) == 44 * SM && crowd_limit(CROWD) == 44 * SM);
+	EXPECT(limit(&client[0]) == 44 * SM && limit(&client[1]) == 44 * SM &&
+	       crowd_limit(CROWD) == 44 * SM);
 	/* a second client of that user has a half of the third, and leaves it again */
 	client[2].user = 1001;
 	EXPECT(!gsc_client_attach(&client[2], &dev.root, GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
-	EXPECT(limit(&client[0]) == 44 * SM && limit(&client[1]) == 22 * SM && limit(&client[2]) == 22 * SM);
+	EXPECT(limit(&client[0]) == 44 * SM && limit(&client[1]) == 22 * SM &&
+	       limit(&client[2]) == 22 * SM);
 	gsc_client_detach(&client[1], clock_ns);
 	checked();
 	EXPECT(limit(&client[0]) == 44 * SM && limit(&client[2]) == 44 * SM);
@@ -79,7 +81,8 @@ static void users_share_a_group(void)
 	gsc_client_move(&crowd[0], &group[1], clock_ns);
 	checked();
 	EXPECT(limit(&crowd[0]) == 66 * SM && limit(&client[0]) == 33 * SM);
-	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "66\n") && shows(&group[1], GSC_FILE_CAPSM_CURRENT, "66\n"));
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "66\n") &&
+	       shows(&group[1], GSC_FILE_CAPSM_CURRENT, "66\n"));
 }
 
 /* The same in time: a band's weight is what its clients are of their users' */
@@ -170,7 +173,8 @@ static void room_for_others(void)
 	EXPECT(gsc_group_room(&group[2], 1001, true, 4) == -ENOSPC);
 	EXPECT(gsc_group_room(&group[2], 1001, false, 4) == -ENOSPC);
 	EXPECT(gsc_group_room(&group[2], 1001, false, 0) == -ENOSPC);
-	EXPECT(group[2].stats.events[GSC_EVENT_REFUSED] == 4 && dev.root.stats.events[GSC_EVENT_REFUSED] == 4);
+	EXPECT(group[2].stats.events[GSC_EVENT_REFUSED] == 4 &&
+	       dev.root.stats.events[GSC_EVENT_REFUSED] == 4);
 }
 
 /* An opaque kernel on the whole device that is never completed: equals wait for half a second */
@@ -202,7 +206,10 @@ static void who_never_completes_is_overdue(void)
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0 && !task(0, 0)->overdue);
 }
 
-/* It may be a kernel that polls what a later launch of its program writes: that is granted after all */
+/*
+ * It may be a kernel that polls what a later launch of its program writes: that is granted after
+ * all
+ */
 static void who_never_completes_may_wait_for_what_follows(void)
 {
 	attach(2);
@@ -224,7 +231,8 @@ static void who_never_completes_may_wait_for_what_follows(void)
 	EXPECT(task(1, 0)->overdue);
 	EXPECT(submit(0, 2, LAUNCH, 8) == 0);
 	EXPECT(submit(0, 3, BLOCK, 100000) == 0 && task(0, 3)->window == 132 * SM);
-	EXPECT(complete(0, 0) == 0 && complete(0, 1) == 0 && complete(0, 2) == 0 && complete(0, 3) == 0);
+	EXPECT(complete(0, 0) == 0 && complete(0, 1) == 0 && complete(0, 2) == 0 &&
+	       complete(0, 3) == 0);
 	EXPECT(submit(0, 0, LAUNCH, 8) == 0 && !task(0, 0)->chained);
 }
 
@@ -288,7 +296,8 @@ static void a_client_has_a_max(void)
 	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "10", false) == 0);
 	EXPECT(limit(&client[0]) == 10 * SM && limit(&client[1]) == 122 * SM);
 	EXPECT(client[0].arb.share == GSCHED_SHARE_ALL * 10ull / SMS);
-	EXPECT(client_shows(0, GSC_FILE_CAPSM_MAX, "10\n") && shows(&group[0], GSC_FILE_CAPSM_MAX, "50\n"));
+	EXPECT(client_shows(0, GSC_FILE_CAPSM_MAX, "10\n") &&
+	       shows(&group[0], GSC_FILE_CAPSM_MAX, "50\n"));
 	/* the owner goes down only; nobody goes above the group's */
 	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "11", false) == -EPERM);
 	EXPECT(client_store(0, GSC_FILE_CAPSM_MAX, "max", false) == -EPERM);
@@ -346,7 +355,8 @@ static void a_client_has_a_weight(void)
 	EXPECT(!gsc_client_store(&crowd[1], GSC_FILE_GPU_WEIGHT, "50", false, clock_ns));
 	gsc_commit(&dev, clock_ns);
 	checked();
-	EXPECT(limit(&client[0]) == 66 * SM && limit(&crowd[0]) == 44 * SM && limit(&crowd[1]) == 22 * SM);
+	EXPECT(limit(&client[0]) == 66 * SM && limit(&crowd[0]) == 44 * SM &&
+	       limit(&crowd[1]) == 22 * SM);
 	/* a user weighs as much as the heaviest client */
 	EXPECT(client_store(0, GSC_FILE_GPU_WEIGHT, "50", false) == 0);
 	EXPECT(limit(&client[0]) == 44 * SM && limit(&crowd[0]) + limit(&crowd[1]) == 88 * SM);
@@ -363,7 +373,8 @@ static const struct {
 	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user),
 	TEST(turns_go_by_user), TEST(room_for_others),
 	TEST(who_never_completes_is_overdue), TEST(who_never_completes_may_wait_for_what_follows),
-	TEST(who_waits_for_what_follows_goes_on_below_others), TEST(lower_ranks_wait_for_an_opaque_task),
+	TEST(who_waits_for_what_follows_goes_on_below_others),
+	TEST(lower_ranks_wait_for_an_opaque_task),
 	TEST(a_client_has_a_max), TEST(a_client_has_a_priority), TEST(a_client_has_a_weight),
 };
 

@@ -31,7 +31,8 @@ static void lower(int n)
 
 static void report(int c, u32 activity)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY,
+				     .activity = activity };
 
 	EXPECT(!gsc_client_report(&client[c], &req, clock_ns));
 	checked();
@@ -46,7 +47,8 @@ static bool open_for(int c)
 static void timer_after(u64 after)
 {
 	if (dev.timer != clock_ns + after) {
-		printf("# the timer is %lld us away, not %llu\n", ((long long)dev.timer - (long long)clock_ns) / 1000, after / US);
+		printf("# the timer is %lld us away, not %llu\n",
+		       ((long long)dev.timer - (long long)clock_ns) / 1000, after / US);
 		good = false;
 	}
 	clock_ns += after;
@@ -149,7 +151,8 @@ static void equals_take_turns_in_order(void)
 				order[i] = order[i] ? -1 : c;
 		timer_after(30 * MS);
 	}
-	EXPECT(order[0] == 1 && order[1] == 2 && order[2] == 3 && order[3] == 1 && order[4] == 2 && order[5] == 3);
+	EXPECT(order[0] == 1 && order[1] == 2 && order[2] == 3 && order[3] == 1 && order[4] == 2 &&
+	       order[5] == 3);
 }
 
 static void length_goes_by_weight(void)
@@ -209,7 +212,8 @@ static void mps_band_is_as_its_clients(void)
 	lower(1);
 	EXPECT(!gsc_client_attach(&client[2], &group[2], GSCHED_ATTACH_MPS, 7, clock_ns));
 	EXPECT(!gsc_client_attach(&client[3], &group[3], GSCHED_ATTACH_MPS, 7, clock_ns));
-	EXPECT(!gsc_client_attach(&client[4], &group[4], GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER, 7, clock_ns));
+	EXPECT(!gsc_client_attach(&client[4], &group[4], GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE |
+				  GSCHED_ATTACH_SERVER, 7, clock_ns));
 	checked();
 	EXPECT(client[4].arb.slice_us == 1 && !client[4].arb.flags && !client[2].arb.slice_us);
 	report(1, WAITING);
@@ -285,7 +289,8 @@ static void holder_that_becomes_important_has_no_turn(void)
 
 static void a_refused_slice_ends_turns(void)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_SLICE, .slice_error = EIO };
+	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_SLICE,
+				     .slice_error = EIO };
 
 	lower(2);
 	report(1, BUSY);
@@ -295,7 +300,8 @@ static void a_refused_slice_ends_turns(void)
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL && open_for(1) && open_for(2) && !dev.timer);
 }
 
-#define EXPECT_LEASES(first, second) EXPECT(client[1].lease == GSCHED_LEASE_##first && client[2].lease == GSCHED_LEASE_##second)
+#define EXPECT_LEASES(first, second) EXPECT(client[1].lease == GSCHED_LEASE_##first && \
+					    client[2].lease == GSCHED_LEASE_##second)
 
 /*
  * A rewritten kernel of a band whose gate is closed leaves at the end of its block-tasks, and comes
@@ -402,7 +408,8 @@ static u32 below(u32 n)
 static bool more_important_contends(int c)
 {
 	for (int i = 1; i <= AGENTS; i++)
-		if (client[i].dev && client[i].group->priority > client[c].group->priority && client[i].activity != IDLE)
+		if (client[i].dev && client[i].group->priority > client[c].group->priority &&
+		    client[i].activity != IDLE)
 			return true;
 	return false;
 }
@@ -435,7 +442,8 @@ static void watch(void)
 	u64 bound = AGENTS * 300 * MS;
 
 	for (int c = 1; c <= AGENTS; c++) {
-		if (!client[c].dev || client[c].activity != WAITING || open_for(c) || more_important_contends(c))
+		if (!client[c].dev || client[c].activity != WAITING || open_for(c) ||
+		    more_important_contends(c))
 			waits_since[c] = clock_ns;
 		else if (clock_ns - waits_since[c] > bound)
 			n_late++;
@@ -495,10 +503,14 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(one_lower_band_has_no_turns), TEST(who_has_work_first_has_the_turn), TEST(the_next_waits_for_work_in_flight),
-	TEST(a_turn_goes_on_while_nobody_else_has_work), TEST(equals_take_turns_in_order), TEST(length_goes_by_weight),
-	TEST(higher_priority_comes_first), TEST(mps_band_is_as_its_clients), TEST(holder_that_leaves_passes_the_turn_on),
-	TEST(one_that_waits_may_leave), TEST(holder_that_becomes_important_has_no_turn), TEST(a_refused_slice_ends_turns),
+	TEST(one_lower_band_has_no_turns), TEST(who_has_work_first_has_the_turn),
+	TEST(the_next_waits_for_work_in_flight),
+	TEST(a_turn_goes_on_while_nobody_else_has_work), TEST(equals_take_turns_in_order),
+	TEST(length_goes_by_weight),
+	TEST(higher_priority_comes_first), TEST(mps_band_is_as_its_clients),
+	TEST(holder_that_leaves_passes_the_turn_on),
+	TEST(one_that_waits_may_leave), TEST(holder_that_becomes_important_has_no_turn),
+	TEST(a_refused_slice_ends_turns),
 	TEST(work_of_the_first_lower_band_is_known), TEST(a_closed_band_drains_by_its_windows),
 	TEST(a_running_opaque_task_keeps_its_capacity), TEST(all_windows_of_an_mps_band_close),
 	TEST(everyone_has_its_turn_in_time),

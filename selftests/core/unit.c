@@ -650,7 +650,8 @@ static void hold_ends_by_the_timer(void)
 	gsc_tick(&dev, clock_ns);
 	EXPECT_WINDOW(task(0, 0), 124);
 	gsc_tick(&dev, ++clock_ns);
-	EXPECT(task(0, 0)->window == ALL && dev.timer == dev.pass_timer && !client[0].band->n_holds);
+	EXPECT(task(0, 0)->window == ALL && dev.timer == dev.pass_timer &&
+	       !client[0].band->n_holds);
 	checked();
 }
 
@@ -700,8 +701,10 @@ static void leased_is_bounded(void)
 	attach(1);
 	clock_ns += 10 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns);
-	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS && NS(group[0].stats.capsm) == 50 * MS);
-	EXPECT(dev.root.stats.tasks == 10 && NS(dev.root.stats.granted) == 5 * MS && !group[1].stats.tasks);
+	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS &&
+	       NS(group[0].stats.capsm) == 50 * MS);
+	EXPECT(dev.root.stats.tasks == 10 && NS(dev.root.stats.granted) == 5 * MS &&
+	       !group[1].stats.tasks);
 	/* the same again says nothing new */
 	gsc_client_leased(&client[0], &says, clock_ns + MS);
 	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS);
@@ -753,21 +756,33 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(alone_gets_the_device), TEST(demand_is_one_block_an_sm), TEST(newcomer_takes_only_what_it_needs),
-	TEST(opaque_newcomer_takes_from_all), TEST(growth_evicts_nobody), TEST(evicted_wholly_comes_back),
+	TEST(alone_gets_the_device), TEST(demand_is_one_block_an_sm),
+	TEST(newcomer_takes_only_what_it_needs),
+	TEST(opaque_newcomer_takes_from_all), TEST(growth_evicts_nobody),
+	TEST(evicted_wholly_comes_back),
 	TEST(lower_priority_waits_for_what_is_left), TEST(equals_share_by_weight),
-	TEST(who_wants_little_leaves_the_rest), TEST(tasks_of_a_client_share_its_window), TEST(queued_task_is_granted_at_once),
-	TEST(eviction_and_growth_reach_all_tasks), TEST(shared_window_is_charged_once), TEST(max_binds_all_tasks_of_a_client),
-	TEST(queue_of_small_ones_evicts_nobody_else), TEST(later_task_never_overtakes), TEST(opaque_queue_starves_nobody),
-	TEST(who_cannot_run_takes_nothing), TEST(opaque_queue_counts_for_its_first), TEST(temporal_evicts_the_whole_client),
-	TEST(more_equals_than_sms), TEST(max_shrinks_the_running_kernel), TEST(max_of_the_parent_binds_the_sum),
-	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent), TEST(overcommitted_min_is_scaled),
+	TEST(who_wants_little_leaves_the_rest), TEST(tasks_of_a_client_share_its_window),
+	TEST(queued_task_is_granted_at_once),
+	TEST(eviction_and_growth_reach_all_tasks), TEST(shared_window_is_charged_once),
+	TEST(max_binds_all_tasks_of_a_client),
+	TEST(queue_of_small_ones_evicts_nobody_else), TEST(later_task_never_overtakes),
+	TEST(opaque_queue_starves_nobody),
+	TEST(who_cannot_run_takes_nothing), TEST(opaque_queue_counts_for_its_first),
+	TEST(temporal_evicts_the_whole_client),
+	TEST(more_equals_than_sms), TEST(max_shrinks_the_running_kernel),
+	TEST(max_of_the_parent_binds_the_sum),
+	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent),
+	TEST(overcommitted_min_is_scaled),
 	TEST(min_deep_below_is_kept), TEST(fractional_max), TEST(less_than_a_worker_waits),
 	TEST(adopted_runs_in_the_smallest_window), TEST(adopted_shares_a_fraction),
-	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque), TEST(temporal_one_client_at_a_time),
-	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies), TEST(hold_while_blocks_are_long),
-	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels), TEST(hold_is_no_larger_than_the_kernel),
-	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short), TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
+	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
+	TEST(temporal_one_client_at_a_time),
+	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),
+	TEST(hold_while_blocks_are_long),
+	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels),
+	TEST(hold_is_no_larger_than_the_kernel),
+	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
+	TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
 	TEST(hold_lets_nobody_starve), TEST(leased_is_bounded), TEST(paced_is_bounded),
 };
 

@@ -80,7 +80,8 @@ static inline void setup(void)
 	memset(&dev, 0, sizeof(dev));
 	memset(group, 0, sizeof(group));
 	memset(client, 0, sizeof(client));
-	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = n_replaced = n_policies = 0;
+	n_done = n_evict = n_grow = n_grant = n_lease = n_timer = n_band = n_replaced =
+		n_policies = 0;
 	clock_ns = 1000 * MS;
 	EXPECT(!gsc_device_init(&dev, &ops, SMS));
 	for (int i = 0; i < 8; i++)
@@ -112,7 +113,8 @@ static inline int submit_this(int c, const struct gsched_submit *req)
 	return ret;
 }
 
-static inline int submit_block_ns(int c, u32 slot, u32 tier, u64 blocks, u64 predicted, u64 block_ns)
+static inline int submit_block_ns(int c, u32 slot, u32 tier, u64 blocks, u64 predicted,
+				  u64 block_ns)
 {
 	struct gsched_submit req = make_submit(slot, 1, tier, blocks);
 

@@ -39,7 +39,8 @@ static u64 rate_of(int c)
 static void launch(int c)
 {
 	struct program *p = &program[c];
-	struct gsched_submit req = make_submit(p->seq % GSCHED_SLOTS, p->seq + 1, p->tier, p->blocks);
+	struct gsched_submit req = make_submit(p->seq % GSCHED_SLOTS, p->seq + 1,
+					       p->tier, p->blocks);
 
 	if (p->seq == p->ended)
 		p->left = p->work * SMS * SM;
@@ -104,7 +105,8 @@ static void run(u64 ns)
 			rate[c] = rate_of(c);
 			note_standing(&program[c], rate[c]);
 			if (rate[c])
-				next = min(next, clock_ns + (program[c].left + rate[c] - 1) / rate[c]);
+				next = min(next, clock_ns +
+					   (program[c].left + rate[c] - 1) / rate[c]);
 			if (program[c].next)
 				next = min(next, program[c].next);
 		}
@@ -274,7 +276,8 @@ static void shares_of_any_groups(void)
 			program[c].work = (50 * US) << x % 11;
 			program[c].block_ns = x % 4 ? (10 * US) << x % 9 : 0;
 			quantum = max(quantum, (190 * US + program[c].block_ns) * 1000 / 50);
-			EXPECT(!gsc_client_attach(&client[c], &group[c % groups], GSCHED_ATTACH_MPS, 0, clock_ns));
+			EXPECT(!gsc_client_attach(&client[c], &group[c % groups], GSCHED_ATTACH_MPS,
+						  0, clock_ns));
 			n_programs++;
 			start((int)c);
 		}
@@ -282,7 +285,8 @@ static void shares_of_any_groups(void)
 		for (u32 g = 0; g < groups; g++) {
 			double ought = 1000. * weight[g] / sum;
 
-			EXPECT(about(part_charged((int)g, ns), ought, ought / 100 + 1000. * (double)quantum / (double)ns));
+			EXPECT(about(part_charged((int)g, ns), ought,
+				     ought / 100 + 1000. * (double)quantum / (double)ns));
 		}
 		if (!good)
 			printf("# round %d\n", round);
@@ -414,14 +418,16 @@ static void processes_of_a_group_share(void)
 	begin(1, GSCHED_ATTACH_MPS);
 	n_programs = 4;
 	for (int c = 1; c < 4; c++) {
-		program[c] = (struct program){ .work = MS / (u64)c, .queued = 2, .blocks = c == 3 ? 4 : 100000 };
+		program[c] = (struct program){ .work = MS / (u64)c, .queued = 2,
+					       .blocks = c == 3 ? 4 : 100000 };
 		EXPECT(!gsc_client_attach(&client[c], &group[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	}
 	for (int c = 0; c < 4; c++)
 		start(c);
 	run(ns);
 	EXPECT(about(part_of_usage(0), 500, 5));
-	EXPECT(program[1].done > program[2].done / 2 && program[2].done > program[1].done / 2 && program[3].done);
+	EXPECT(program[1].done > program[2].done / 2 && program[2].done > program[1].done / 2 &&
+	       program[3].done);
 	/* they come and go in turn: the group is the same */
 	set_weight(1, 300);
 	group[0].stats.capsm = (struct gsc_sum){ 0 };
@@ -453,7 +459,8 @@ static void users_of_a_group_share(void)
 	for (int c = 0; c < 4; c++) {
 		const struct gsc_sum *had = &client[c].own.stats.capsm;
 
-		EXPECT(about((double)had->us * 1000 / (SMS * (double)ns) * 1000, c ? 1000. / 6 : 500, 10));
+		EXPECT(about((double)had->us * 1000 / (SMS * (double)ns) * 1000,
+			     c ? 1000. / 6 : 500, 10));
 	}
 }
 
@@ -590,7 +597,8 @@ static void chosen_anew(void)
 		run(SECOND / (u64)(1 + i));
 		EXPECT(!gsc_device_set_policy(&dev, "wfq", clock_ns));
 		if (i % 3 == 0)
-			EXPECT(!gsc_device_set_mode(&dev, i % 2 ? -1 : GSCHED_MODE_TEMPORAL, clock_ns));
+			EXPECT(!gsc_device_set_mode(&dev,
+						    i % 2 ? -1 : GSCHED_MODE_TEMPORAL, clock_ns));
 		restart();
 		run(2 * SECOND);
 		for (int c = 0; c < 3; c++)
@@ -612,20 +620,24 @@ static void says_why(void)
 	start(1);
 	run(SECOND);
 	EXPECT(gsc_client_why(&client[1], text, sizeof(text)));
-	EXPECT(strstr(text, "its group's share of the band is 75.0 %: ") == text && strstr(text, " us ahead in virtual time"));
+	EXPECT(strstr(text, "its group's share of the band is 75.0 %: ") == text &&
+	       strstr(text, " us ahead in virtual time"));
 	stop(1);
 	EXPECT(gsc_client_why(&client[1], text, sizeof(text)) == 0);
 	EXPECT(gsc_client_why(&client[0], text, sizeof(text)));
-	EXPECT(strstr(text, "its group's share of the band is 100.0 %, and it wants no more") == text);
+	EXPECT(strstr(text, "its group's share of the band is 100.0 %, and it wants no more") ==
+	       text);
 }
 
 static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(shares_follow_weights), TEST(shares_of_any_groups), TEST(windows_do_not_flap), TEST(nobody_starves), TEST(sleeper_has_no_credit),
+	TEST(shares_follow_weights), TEST(shares_of_any_groups), TEST(windows_do_not_flap),
+	TEST(nobody_starves), TEST(sleeper_has_no_credit),
 	TEST(idle_capacity_is_no_debt), TEST(synchronous_program), TEST(little_is_had_at_once),
-	TEST(processes_of_a_group_share), TEST(users_of_a_group_share), TEST(groups_are_nested), TEST(lifted_max_is_no_credit), TEST(opaque_kernels),
+	TEST(processes_of_a_group_share), TEST(users_of_a_group_share), TEST(groups_are_nested),
+	TEST(lifted_max_is_no_credit), TEST(opaque_kernels),
 	TEST(turns_follow_weights), TEST(slices_follow_weights), TEST(chosen_anew), TEST(says_why),
 };
 

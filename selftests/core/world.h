@@ -42,7 +42,8 @@ static inline struct gsched_submit make_submit(u32 slot, u32 seq, u32 tier, u64 
 
 static inline struct gsched_complete make_complete(u32 slot, u32 seq)
 {
-	return (struct gsched_complete){ .size = sizeof(struct gsched_complete), .slot = slot, .seq = seq };
+	return (struct gsched_complete){ .size = sizeof(struct gsched_complete), .slot = slot,
+					 .seq = seq };
 }
 
 /* Memory for the tasks of each client that a test has: it stays there as clients come and go */

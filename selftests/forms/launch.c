@@ -287,7 +287,8 @@ static void packed_parameters(void)
 	struct words w;
 	struct many a;
 	CUfunction f;
-	size_t size = offsetof(struct many, s) + sizeof(a.s);	/* without what pads the structure */
+	/* without what pads the structure */
+	size_t size = offsetof(struct many, s) + sizeof(a.s);
 	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &a, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
 			  CU_LAUNCH_PARAM_END };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Clients against each other: eviction, growth, quotas, leases, death, and a client that never reads. */
+/*
+ * Clients against each other: eviction, growth, quotas, leases, death, and a client that never
+ * reads.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -71,7 +74,8 @@ static bool told(struct peer_client *c, uint32_t type, uint32_t limit)
 		if (ev.type == type && ev.slot == 0 && ev.seq == 1 && ev.window == limit)
 			return true;
 		else
-			printf("# another event: type %u, window %llu\n", ev.type, (unsigned long long)ev.window);
+			printf("# another event: type %u, window %llu\n", ev.type,
+			       (unsigned long long)ev.window);
 	return false;
 }
 
@@ -101,7 +105,8 @@ static void spatial(void)
 		if (read(sv[0], &answer, 1) != 1)
 			answer = '?';
 		is(answer, 'y', "the important one is granted at once");
-		ok(wait_limit(&lo, 0, FULL - 4 * GSCHED_CAPSM), "and batch gives up what it needs, no more");
+		ok(wait_limit(&lo, 0, FULL - 4 * GSCHED_CAPSM),
+		   "and batch gives up what it needs, no more");
 		ok(told(&lo, GSCHED_EVENT_EVICT, FULL - 4 * GSCHED_CAPSM), "and is told: EVICT");
 		if (death)
 			kill(pid, SIGKILL);
@@ -152,8 +157,8 @@ static void temporal(void)
 	now.flags = GSCHED_SUBMIT_NOWAIT;
 	is(submit(&b, &now), EAGAIN, "the second does not: EAGAIN with NOWAIT");
 	is(complete(&a, 0, 1, 0), 0, "the first ends");
-	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.slot == 5 && ev.seq == 9 && ev.window,
-	   "EVENT_GRANT follows");
+	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.slot == 5 &&
+	   ev.seq == 9 && ev.window, "EVENT_GRANT follows");
 	is(complete(&b, 5, 9, 0), 0, "the second ends");
 
 	req = task(0, 3, 100000);
@@ -161,7 +166,8 @@ static void temporal(void)
 	now = wait;
 	now.flags = GSCHED_SUBMIT_NOWAIT;
 	is(submit(&b, &now), EAGAIN, "the second waits");
-	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.window, "but not for ever");
+	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.window,
+	   "but not for ever");
 	is(page_limit(&a, 0), 0, "the first gives way");
 	before = tasks_ended();
 	a.cl->slot[0].seq = 3;
@@ -175,8 +181,8 @@ static void temporal(void)
 	send_req(b.s, GSP_SUBMIT, 0, 77, &wait, sizeof(wait), -1);
 	ok(!receive(b.s, &r, 50), "a SUBMIT that waits has no reply yet");
 	is(complete(&a, 0, 2, 0), 0, "the first ends");
-	ok(receive(b.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.cookie == 77 && !r.h.err && r.len == sizeof(wait),
-	   "then it has");
+	ok(receive(b.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.cookie == 77 && !r.h.err &&
+	   r.len == sizeof(wait), "then it has");
 	memcpy(&now, r.body, sizeof(now));
 	ok(now.window && now.seq == 9 && now.window == b.arb->slot[5].window, "with the window");
 	is(complete(&b, 5, 9, 0), 0, "the second ends");
@@ -186,7 +192,8 @@ static void temporal(void)
 	send_req(b.s, GSP_SUBMIT, 0, 78, &wait, sizeof(wait), -1);
 	is(complete(&a, 1, 1, 0), ENOENT, "(a round trip, so that the other call was seen)");
 	{
-		struct gsched_complete com = { .size = sizeof(com), .flags = GSCHED_COMPLETE_CANCEL, .slot = 5, .seq = 9 };
+		struct gsched_complete com = { .size = sizeof(com), .flags = GSCHED_COMPLETE_CANCEL,
+					       .slot = 5, .seq = 9 };
 		bool replied = false, completed = false;
 
 		send_req(b.s, GSP_COMPLETE, 0, 79, &com, sizeof(com), -1);
@@ -242,9 +249,11 @@ static void leases(void)
 	is(submit(&b, &req), 0, "someone else comes");
 	ok(a.arb->header.lease != GSCHED_LEASE_FREE, "LEASE_FREE is withdrawn");
 	text = status_text();
-	ok(strstr(text, "\"seq\":41") && strstr(text, "\"blocks\":100000"), "the launch is found on the page");
+	ok(strstr(text, "\"seq\":41") && strstr(text, "\"blocks\":100000"),
+	   "the launch is found on the page");
 	free(text);
-	ok(page_limit(&a, 7) < FULL || page_limit(&b, 0) < FULL, "the two do not both have everything");
+	ok(page_limit(&a, 7) < FULL || page_limit(&b, 0) < FULL,
+	   "the two do not both have everything");
 	is(complete(&b, 0, 1, 0), 0, "the other ends");
 	is(group_call(GSP_GROUP_SET, "", "capsm.max", "4"), 0, "a quota");
 	ok(wait_limit(&a, 7, 4 * GSCHED_CAPSM), "reaches the launch that was found");
@@ -256,15 +265,18 @@ static void leases(void)
 	/* nonsense on the page */
 	detach(&b);
 	for (int i = 0; i < GSCHED_SLOTS; i++) {
-		a.cl->slot[i] = (struct gsched_cl_slot){ .seq = 100 + i, .blocks = UINT64_MAX, .tier = UINT32_MAX,
-			.launched = UINT32_MAX, .predicted_ns = UINT64_MAX, .start_ns = UINT64_MAX, .left = UINT32_MAX };
+		a.cl->slot[i] = (struct gsched_cl_slot){ .seq = 100 + i, .blocks = UINT64_MAX,
+							 .tier = UINT32_MAX,
+			.launched = UINT32_MAX, .predicted_ns = UINT64_MAX, .start_ns = UINT64_MAX,
+			.left = UINT32_MAX };
 	}
 	memset(a.cl->header.why, 0xff, sizeof(a.cl->header.why));
 	memset((void *)a.cl->header.managed, 0xff, sizeof(a.cl->header.managed));
 	attach(&b, GSCHED_ATTACH_MPS);
 	req = task(1, 2, 4);
 	req.flags = GSCHED_SUBMIT_NOWAIT;
-	is(submit(&b, &req), EAGAIN, "a page full of nonsense is believed as far as one of its rank can claim the device");
+	is(submit(&b, &req), EAGAIN,
+	   "a page full of nonsense is believed as far as one of its rank can claim the device");
 	text = status_text();
 	ok(*text == '{' && text[strlen(text) - 1] == '}', "the status can be read");
 	free(text);
@@ -337,12 +349,13 @@ static void trace(const char *path)
 		evicts += !!strstr(line, "\"event\":\"evict\"");
 		grows += !!strstr(line, "\"event\":\"grow\"");
 		dones += !!strstr(line, "\"event\":\"done\"");
-		other += strncmp(line, "{\"time_ns\":", 11) || !strstr(line, "\"group\":") || !strstr(line, "}\n");
+		other += strncmp(line, "{\"time_ns\":", 11) || !strstr(line, "\"group\":") ||
+			 !strstr(line, "}\n");
 	}
 	if (f)
 		fclose(f);
-	ok(grants && evicts && grows && dones && !other, "the trace: %u grants, %u evicts, %u grows, %u dones", grants, evicts,
-	   grows, dones);
+	ok(grants && evicts && grows && dones && !other,
+	   "the trace: %u grants, %u evicts, %u grows, %u dones", grants, evicts, grows, dones);
 }
 
 int main(void)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a SUBMIT from another process costs: round trips of SUBMIT and COMPLETE, one client on the device beside a batch task
- * that is evicted and grows back each time, with and without halt polling.
+ * What a SUBMIT from another process costs: round trips of SUBMIT and COMPLETE, one client on the
+ * device beside a batch task that is evicted and grows back each time, with and without halt
+ * polling.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -57,8 +58,8 @@ static void measure(const char *poll_us)
 	qsort(ns, ROUNDS, sizeof(ns[0]), by_value);
 	median = ns[ROUNDS / 2];
 	p99 = ns[ROUNDS * 99 / 100];
-	printf("# gschedd, poll %s us: SUBMIT to grant %.1f us median, %.1f us p99 (%llu events beside)\n", poll_us,
-	       median / 1e3, p99 / 1e3, (unsigned long long)evicted);
+	printf("# gschedd, poll %s us: SUBMIT to grant %.1f us median, %.1f us p99 (%llu "
+	       "events beside)\n", poll_us, median / 1e3, p99 / 1e3, (unsigned long long)evicted);
 	detach(&batch);
 	detach(&latency);
 	daemon_stop(SIGTERM);

@@ -12,8 +12,10 @@ static const char module[] =
 	"{\"name\":\"gpu1\",\"uuid\":\"bb\",\"clients\":[]},"
 	"{\"name\":\"gpu2\",\"uuid\":\"cc\",\"clients\":[]}]}";
 static const char daemon_text[] =
-	"{\"backend\":\"module\",\"devices\":[],\"rewrites\":{\"served\":3},\"mps\":{\"program\":\"p\",\"servers\":[]},"
-	"\"processes\":{\"aa\":[{\"pid\":5,\"comm\":\"five\"},{\"pid\":6,\"comm\":\"six\"},{\"pid\":7,\"comm\":\"seven\"}],"
+	"{\"backend\":\"module\",\"devices\":[],\"rewrites\":{\"served\":3},"
+	"\"mps\":{\"program\":\"p\",\"servers\":[]},"
+	"\"processes\":{\"aa\":[{\"pid\":5,\"comm\":\"five\"},{\"pid\":6,\"comm\":\"six\"},"
+	"{\"pid\":7,\"comm\":\"seven\"}],"
 	"\"bb\":[]}}";
 
 static void merged(const char *from, const char *want, const char *what)
@@ -75,9 +77,12 @@ static void parsed_texts(void)
 		memcpy(text, texts[i].text, size);
 		text[size] = '\0';
 		ctl_parse(text, size, &parsed);
-		ok(parsed.line == texts[i].line && parsed.n == texts[i].n && !parsed.error == !texts[i].error &&
-		   (!parsed.error || !strncmp(parsed.error, texts[i].error, strlen(texts[i].error))),
-		   "text %zu: line %u, %zu changes, %s", i, parsed.line, parsed.n, parsed.error ? parsed.error : "no error");
+		ok(parsed.line == texts[i].line && parsed.n == texts[i].n &&
+		   !parsed.error == !texts[i].error &&
+		   (!parsed.error || !strncmp(parsed.error, texts[i].error,
+					      strlen(texts[i].error))),
+		   "text %zu: line %u, %zu changes, %s", i, parsed.line, parsed.n,
+		   parsed.error ? parsed.error : "no error");
 		free(parsed.changes);
 		free(text);
 	}
@@ -92,8 +97,8 @@ static void parsed_last(const char *from, const char *group, const char *file, c
 
 	ctl_parse(text, strlen(text), &parsed);
 	c = parsed.n ? &parsed.changes[parsed.n - 1] : NULL;
-	ok(c && !strcmp(c->device, "gpu0") && !strcmp(c->group, group) && !strcmp(c->file, file) && !strcmp(c->value, value),
-	   "group %s: %s is \"%s\"", group, file, value);
+	ok(c && !strcmp(c->device, "gpu0") && !strcmp(c->group, group) && !strcmp(c->file, file) &&
+	   !strcmp(c->value, value), "group %s: %s is \"%s\"", group, file, value);
 	free(parsed.changes);
 	free(text);
 }
@@ -105,10 +110,14 @@ int main(void)
 	parsed_last("[group gpu0 //a/b]\ncgroup = /x = y \n", "a/b", "cgroup", "/x = y");
 	parsed_last("[group gpu0 a]\ngpu.band=\n", "a", "gpu.band", "");
 
-	merged(daemon_text, "{\"pid\":7}],\"unmanaged\":[{\"pid\":6,\"comm\":\"six\"}]}", "processes that are not the module's clients");
-	merged(daemon_text, "\"uuid\":\"bb\",\"clients\":[],\"unmanaged\":[]}", "a GPU without any");
+	merged(daemon_text, "{\"pid\":7}],\"unmanaged\":[{\"pid\":6,\"comm\":\"six\"}]}",
+	       "processes that are not the module's clients");
+	merged(daemon_text, "\"uuid\":\"bb\",\"clients\":[],\"unmanaged\":[]}",
+	       "a GPU without any");
 	merged(daemon_text, "\"uuid\":\"cc\",\"clients\":[]}", "a GPU that NVML does not know");
-	merged(daemon_text, ",\"rewrites\":{\"served\":3},\"mps\":{\"program\":\"p\",\"servers\":[]}}", "rewrites and MPS servers");
+	merged(daemon_text,
+	       ",\"rewrites\":{\"served\":3},\"mps\":{\"program\":\"p\",\"servers\":[]}}",
+	       "rewrites and MPS servers");
 	merged("{}", "\"uuid\":\"cc\",\"clients\":[]}]}", "a gschedd that says nothing of them");
 	merged(NULL, "\"uuid\":\"cc\",\"clients\":[]}]}", "no gschedd");
 	return done_testing();

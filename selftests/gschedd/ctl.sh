@@ -11,7 +11,8 @@ unset GSCHED_INTERPOSER LD_PRELOAD
 trap 'stop_gschedd; kill ${sleeper:-} 2>/dev/null; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
 
 expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
-expect 1 "start gschedd, or --best-effort" "no gschedd: a program does not run" "$ctl" run -- echo hello
+expect 1 "start gschedd, or --best-effort" "no gschedd: a program does not run" \
+	"$ctl" run -- echo hello
 ! grep -q hello "$OUT/out"
 ok $? "indeed"
 expect 1 "start gschedd" "nor are there settings for a shell" "$ctl" run --env
@@ -27,11 +28,14 @@ expect 2 "unrecognized option" "unknown option" "$ctl" --frobnicate
 expect 2 "name the program" "run without a program" "$ctl" run
 expect 2 "leave the program out" "run --env with one" "$ctl" run -e -- true
 expect 2 "needs --group" "run --create without --group" "$ctl" run -c -- true
-expect 2 "none of rank worker" "run --limit-by with what there is not" "$ctl" run --limit-by=ran -- true
-expect 2 "none of L_C M_C H_C M_M H_M" "run --class with what there is not" "$ctl" run --class=H_H -- true
+expect 2 "none of rank worker" "run --limit-by with what there is not" \
+	"$ctl" run --limit-by=ran -- true
+expect 2 "none of L_C M_C H_C M_M H_M" "run --class with what there is not" \
+	"$ctl" run --class=H_H -- true
 expect 0 "GSCHED_CLASS=H_M" "run --class" "$ctl" run --best-effort --class=H_M -- env
 expect 0 "GSCHED_LIMIT_BY=worker" "run --limit-by" "$ctl" run --best-effort --limit-by=worker -- env
-expect 2 "none of queue static" "run --dispatch with what there is not" "$ctl" run --dispatch= -- true
+expect 2 "none of queue static" "run --dispatch with what there is not" \
+	"$ctl" run --dispatch= -- true
 expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --best-effort --dispatch=static -- env
 for w in 0 33 x -1 ""; do
 	expect 2 "a number from 1 to 32" "run --workers=$w" "$ctl" run --workers="$w" -- true
@@ -68,7 +72,8 @@ for v in --version -V version; do
 done
 
 start_gschedd --driver '' --embedded \
-	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 --device gpu1:101112131415161718191a1b1c1d1e1f:8
+	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 \
+	--device gpu1:101112131415161718191a1b1c1d1e1f:8
 
 expect 0 "gpu0: 16 SMs" "status" "$ctl" status
 expect 0 '"backend":"daemon"' "status --json" "$ctl" status --json
@@ -82,34 +87,44 @@ expect 0 "" "group set, two files" "$ctl" group set batch capsm.max=4 gpu.priori
 expect 0 "4" "group get" "$ctl" group get batch capsm.max
 expect 0 "gpu.priority          7" "group show NAME" "$ctl" group show batch
 expect 0 "batch" "group show" "$ctl" group show
-expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number of SMs' "a quota above the device" \
+expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number of SMs' \
+	"a quota above the device" \
 	"$ctl" group set batch capsm.max=17
-expect 1 'group batch: gpu.priority: "100"' "a priority above 99" "$ctl" group set batch gpu.priority=100
+expect 1 'group batch: gpu.priority: "100"' "a priority above 99" \
+	"$ctl" group set batch gpu.priority=100
 expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
 expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
 expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
 expect 1 "no such group" "shown" "$ctl" group show none
 # a client of gpu0
-perl -MSocket -e 'socket S, AF_UNIX, SOCK_SEQPACKET, 0 and connect S, sockaddr_un($ENV{GSCHED_SOCKET}) or die;
+perl -MSocket -e \
+	'socket S, AF_UNIX, SOCK_SEQPACKET, 0 and connect S, sockaddr_un($ENV{GSCHED_SOCKET}) or die;
 	syswrite S, pack("L4 L2 H32 x64", 3, 1, 0, 0, 88, 1, "000102030405060708090a0b0c0d0e0f");
-	sysread S, $_, 4096; print((unpack "L4")[2], "\n"); $| = 1; print ""; sleep 1000' >"$OUT/attached" &
+	sysread S, $_, 4096; print((unpack "L4")[2], "\n"); $| = 1; print ""; sleep 1000' \
+		>"$OUT/attached" &
 sleeper=$!
 for _ in $(seq 1000); do [ -s "$OUT/attached" ] && break; sleep 0.01; done
 expect 0 "" "client set, two files" "$ctl" client set $sleeper capsm.max=3.5 gpu.priority=2
 expect 0 "3.5" "client get" "$ctl" client get $sleeper capsm.max
-expect 0 "$sleeper: has capsm.max 3.5, gpu.weight 100, gpu.priority 2 in its group" "the status shows it" "$ctl" status
-expect 1 "client $sleeper: gpu.weight: \"0\": Invalid argument; write a number from 1 to 10000" "a bad value" \
+expect 0 "$sleeper: has capsm.max 3.5, gpu.weight 100, gpu.priority 2 in its group" \
+	"the status shows it" "$ctl" status
+expect 1 "client $sleeper: gpu.weight: \"0\": Invalid argument; write a number from 1 to 10000" \
+	"a bad value" \
 	"$ctl" client set $sleeper gpu.priority=1 gpu.weight=0
 expect 0 "2" "takes back what was written before it" "$ctl" client get $sleeper gpu.priority
-expect 1 "the files are capsm.max, gpu.weight and gpu.priority" "a file that it has not" "$ctl" client set $sleeper gpu.band=x
+expect 1 "the files are capsm.max, gpu.weight and gpu.priority" "a file that it has not" \
+	"$ctl" client set $sleeper gpu.band=x
 expect 1 "no client has that pid" "a process that is no client" "$ctl" client set $$ capsm.max=1
 expect 2 "give the number of a process" "what is no process" "$ctl" client get x capsm.max
 kill $sleeper; wait $sleeper 2>/dev/null; sleeper=
-for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" "run -- true" status watch; do
+for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" \
+	"run -- true" status watch; do
 	# shellcheck disable=SC2086
-	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "-d of no device: $c" "$ctl" -d gpu9 $c
+	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" \
+		"-d of no device: $c" "$ctl" -d gpu9 $c
 	# shellcheck disable=SC2046,SC2086
-	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" "$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
+	expect 1 "device gpu9: there is none of this name" "and behind the command: ${c%% *}" \
+		"$ctl" ${c%% -- *} -d gpu9 $([[ $c != *--* ]] || echo -- true)
 done
 expect 0 'gsched_device_info{device="gpu0",uuid="' "metrics of the devices" "$ctl" metrics
 expect 0 'gsched_group_capsm_max{device="gpu0",group="batch"} 4' "of groups" "$ctl" metrics
@@ -135,7 +150,8 @@ ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[2].event == "group-ad
 "$ctl" -d gpu1 group delete watched
 wait_for 10 grep -Eq '^\[ *[0-9]+\.[0-9]{6}\] gpu1 group-delete group=watched$' "$OUT/events"
 ok $? "monitor prints what there is and what happens, of all devices"
-grep -q "^gpu0 device uuid=.* sms=16 policy=hpf" "$OUT/events" && grep -q "gpu0 group-add group=watched" "$OUT/events" &&
+grep -q "^gpu0 device uuid=.* sms=16 policy=hpf" "$OUT/events" &&
+	grep -q "gpu0 group-add group=watched" "$OUT/events" &&
 	grep -q "gpu0 policy policy=ffs" "$OUT/events"
 ok $? "and of this one"
 kill $monitor
@@ -145,14 +161,19 @@ expect 1 "no such group" "which the first has not" "$ctl" group get other capsm.
 expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf
 expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
 expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
-expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" "$ctl" device set mode=sideways
+expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" \
+	"$ctl" device set mode=sideways
 expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20 max_slowdown=300
-expect 1 "switch_us is 10 to 10000" "device set, a number out of range" "$ctl" device set switch_us=1
-expect 1 "policy is hpf, srt, ffs, wfq or corun" "device set, an unknown policy" "$ctl" device set policy=fifo
-expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=serving gpu.latency_target_us=2000
+expect 1 "switch_us is 10 to 10000" "device set, a number out of range" \
+	"$ctl" device set switch_us=1
+expect 1 "policy is hpf, srt, ffs, wfq or corun" "device set, an unknown policy" \
+	"$ctl" device set policy=fifo
+expect 0 "" "a band and a latency target" "$ctl" group set batch gpu.band=serving \
+	gpu.latency_target_us=2000
 expect 0 "gpu.latency_target_us 2000" "they show" "$ctl" group show batch
 expect 1 "write a name of up to 31" "a bad name of a band" "$ctl" group set batch gpu.band=Serving
-expect 1 "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown and clients_max" "device set, an unknown file" "$ctl" device set colour=red
+expect 1 "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown and clients_max" \
+	"device set, an unknown file" "$ctl" device set colour=red
 
 # a plan
 "$ctl" device set "plan=60000 batch=1.5" && "$ctl" group get batch capsm.plan | grep -qx 1.5
@@ -161,8 +182,10 @@ expect 0 "plan: 1 groups for" "status tells of it" "$ctl" status
 expect 0 "" "showconf while there is one" "$ctl" showconf
 ! grep -q '^plan\|=plan' "$OUT/out"
 ok $? "leaves it out"
-expect 1 "together not above the device" "device set, a plan of too much" "$ctl" device set "plan=60000 batch=999"
-expect 1 "it names a group that there is not" "device set, a plan for nobody" "$ctl" device set "plan=60000 nobody=1"
+expect 1 "together not above the device" "device set, a plan of too much" \
+	"$ctl" device set "plan=60000 batch=999"
+expect 1 "it names a group that there is not" "device set, a plan for nobody" \
+	"$ctl" device set "plan=60000 nobody=1"
 expect 0 "" "device set, no plan" "$ctl" device set plan=none
 "$ctl" group get batch capsm.plan | grep -qx none
 ok $? "capsm.plan is none again"
@@ -193,7 +216,8 @@ ok $? "of one"
 expect 2 "it is table or json" "-o of what there is not" "$ctl" status -o xml
 for c in "group list" "device list" status; do
 	# shellcheck disable=SC2086
-	expect 1 "output: No space left on device" "$c to a full disk" bash -c '"$@" >/dev/full' bash "$ctl" $c
+	expect 1 "output: No space left on device" "$c to a full disk" \
+		bash -c '"$@" >/dev/full' bash "$ctl" $c
 done
 
 # completion
@@ -220,7 +244,8 @@ completes "a file" "capsm.max= capsm.min= capsm.reserve=" group set batch gpu.we
 completes "a file to read" "gpu.stat" group get batch gpu.st
 completes "a value" "auto" device set mode = a
 completes "options" "--strict --socket=" run --s
-completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch -- cat selftests/gschedd/ctl-u
+completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch \
+	-- cat selftests/gschedd/ctl-u
 completes "a scenario" "docs/scenarios/smguard-fig12.json" simulate -q docs/scenarios/smg
 completes "its options" "--quiet" simulate docs/scenarios/gloop-fig09.json --q
 for family in "" group device; do
@@ -237,19 +262,23 @@ unchanged() {
 	"$ctl" group show batch | grep -v -e gpu.stat -e _usec | cmp -s - "$OUT/before"
 	ok $? "$1"
 }
-expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number' "the third of three is refused" \
+expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number' \
+	"the third of three is refused" \
 	"$ctl" group set batch gpu.priority=9 gpu.band=other capsm.max=17 gpu.weight=5
 unchanged "the first two are as before"
-expect 1 "nothing was changed" "also of a file written twice, an empty one, and one that is not there" \
+expect 1 "nothing was changed" \
+	"also of a file written twice, an empty one, and one that is not there" \
 	"$ctl" group set batch gpu.weight=5 gpu.weight=6 cgroup=/x gpu.band= owner=12 gpu.colour=1
 unchanged "all are as before"
 sleep 1000 &
 sleeper=$!
 "$ctl" group create elsewhere
-expect 1 "nothing was changed" "a process goes back to no group" "$ctl" group set batch procs=$sleeper capsm.max=0
+expect 1 "nothing was changed" "a process goes back to no group" \
+	"$ctl" group set batch procs=$sleeper capsm.max=0
 unchanged "as before"
 "$ctl" group set elsewhere procs=$sleeper
-expect 1 "nothing was changed" "and to the group that it was in" "$ctl" group set batch procs=$sleeper capsm.max=0
+expect 1 "nothing was changed" "and to the group that it was in" \
+	"$ctl" group set batch procs=$sleeper capsm.max=0
 unchanged "as before"
 expect 0 "$sleeper" "it is there" "$ctl" group get elsewhere procs
 kill "$sleeper"
@@ -257,20 +286,26 @@ wait "$sleeper" 2>/dev/null
 sleeper=
 "$ctl" group delete elsewhere
 "$ctl" device set switch_us=170 max_overhead=30 policy=hpf mode=spatial
-expect 1 'device (first): switch_us: "1": Invalid argument; switch_us is 10' "of a device: the last is refused" \
+expect 1 'device (first): switch_us: "1": Invalid argument; switch_us is 10' \
+	"of a device: the last is refused" \
 	"$ctl" device set mode=temporal clients_max=3 policy=ffs max_overhead=40 switch_us=1
-expect 1 "mode is auto" "of those that cannot be read" "$ctl" device set switch_us=180 mode=temporal mode=sideways
-expect 1 "clients_max is a number" "and that are numbers" "$ctl" device set switch_us=180 mode=temporal clients_max=-1
-"$ctl" status --json | jq -e '.devices[0] | .mode == "spatial" and .policy == "hpf" and .switch_us == 170 and
+expect 1 "mode is auto" "of those that cannot be read" \
+	"$ctl" device set switch_us=180 mode=temporal mode=sideways
+expect 1 "clients_max is a number" "and that are numbers" \
+	"$ctl" device set switch_us=180 mode=temporal clients_max=-1
+"$ctl" status --json |
+	jq -e '.devices[0] | .mode == "spatial" and .policy == "hpf" and .switch_us == 170 and
 	.max_overhead == 30' >/dev/null
 ok $? "all are as before"
 
 # showconf, setconf
 "$ctl" group create batch/night
-"$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 capsm.reserve=0.5 cgroup=/some/where owner=1000 gpu.priority=0
+"$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 capsm.reserve=0.5 cgroup=/some/where \
+	owner=1000 gpu.priority=0
 expect 0 "[group gpu0 batch/night]" "showconf" "$ctl" showconf
 cp "$OUT/out" "$OUT/conf"
-grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" && ! grep -q procs "$OUT/conf"
+grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" &&
+	! grep -q procs "$OUT/conf"
 ok $? "has the settings of all devices"
 # same NAME: all is as when the settings were printed
 same() {
@@ -319,78 +354,104 @@ same "as it was"
 
 for c in "group create" "group delete" "group show" "group get" "group set" "run -g"; do
 	argument=()
-	case $c in *get) argument=(capsm.max) ;; *set) argument=(gpu.weight=100) ;; run*) argument=(-- true) ;; esac
+	case $c in
+	*get) argument=(capsm.max) ;;
+	*set) argument=(gpu.weight=100) ;;
+	run*) argument=(-- true) ;;
+	esac
 	# shellcheck disable=SC2086
-	expect 2 "the name of the group is empty; the root group is /" "$c with an empty name" "$ctl" $c "" "${argument[@]}"
+	expect 2 "the name of the group is empty; the root group is /" "$c with an empty name" \
+		"$ctl" $c "" "${argument[@]}"
 done
-for name in / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" "$(printf 'a/%.0s' {1..90})b"; do
-	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" "$ctl" group create "$name"
+for name in / // a/ a//b .a "a b" "$(printf 'a\377b')" "$(printf 'a\nb')" "$(printf '%0300d' 1)" \
+	"$(printf 'a/%.0s' {1..90})b"; do
+	expect 1 "gschedctl: group" "a group's name that is none: $(printf %.20q "$name")" \
+		"$ctl" group create "$name"
 	expect 1 "gschedctl: group" "set" "$ctl" group set "$name" gpu.weight=1000000
 	expect 1 "gschedctl: group" "deleted" "$ctl" group delete "$name"
 	! LC_ALL=C grep -q '[^ -~]' "$OUT/err"
 	ok $? "and the message is fit for a terminal"
 done
 for file in / ../x "$(printf 'a\377b')" "$(printf '%0300d' 1)"; do
-	expect 1 "gschedctl: group batch" "a file's name that is none: $(printf %.20q "$file")" "$ctl" group set batch "$file=1"
+	expect 1 "gschedctl: group batch" "a file's name that is none: $(printf %.20q "$file")" \
+		"$ctl" group set batch "$file=1"
 	expect 1 "gschedctl: device" "of a device" "$ctl" device set "$file=1"
 done
-expect 1 "File name too long" "a value that is too long" "$ctl" group set batch "cgroup=/$(printf '%04000d' 1)"
+expect 1 "File name too long" "a value that is too long" \
+	"$ctl" group set batch "cgroup=/$(printf '%04000d' 1)"
 
 cp /bin/true "$OUT/interposer.so"
 # shellcheck disable=SC2016
-expect 0 "$OUT/interposer.so" "run preloads the interposer" env GSCHED_INTERPOSER="$OUT/interposer.so" \
+expect 0 "$OUT/interposer.so" "run preloads the interposer" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch -- bash -c 'echo $LD_PRELOAD'
 # shellcheck disable=SC2016
 expect 0 "$OUT/interposer.so:libmore.so" "before what was preloaded already" \
-	env GSCHED_INTERPOSER="$OUT/interposer.so" LD_PRELOAD=libmore.so "$ctl" run -- bash -c 'echo $LD_PRELOAD'
+	env GSCHED_INTERPOSER="$OUT/interposer.so" LD_PRELOAD=libmore.so "$ctl" run \
+	-- bash -c 'echo $LD_PRELOAD'
 # shellcheck disable=SC2016
 expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$OUT/interposer.so" \
-	"$ctl" run -g batch -- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
+	"$ctl" run -g batch \
+	-- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
 expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
 
 # several devices. where PID: the groups that it is in, of gpu0 and gpu1
-where() { "$ctl" status --json | jq -r --argjson pid "$1" '[.devices[] | [.groups[] | select(.procs | index($pid)) | .path] | join("+")] | join(" ")'; }
+where() { "$ctl" status --json |
+	jq -r --argjson pid "$1" \
+	'[.devices[] | [.groups[] | select(.procs | index($pid)) | .path] | join("+")] | join(" ")'; }
 export -f where
 export ctl
 export GSCHED_INTERPOSER=$OUT/interposer.so
 "$ctl" -d gpu1 group create batch
 "$ctl" -d gpu1 group create batch/deep
 # shellcheck disable=SC2016
-expect 0 "in batch batch" "run binds the process on every device" "$ctl" run -g batch -- bash -c 'echo "in $(where $$)"'
+expect 0 "in batch batch" "run binds the process on every device" \
+	"$ctl" run -g batch -- bash -c 'echo "in $(where $$)"'
 ! grep -q gschedctl: "$OUT/err"
 ok $? "and has nothing to say"
 # shellcheck disable=SC2016
-expect 0 "in  batch" "on the one of -d" "$ctl" -d gpu1 run -g batch -- bash -c 'echo "in $(where $$)"'
+expect 0 "in  batch" "on the one of -d" \
+	"$ctl" -d gpu1 run -g batch -- bash -c 'echo "in $(where $$)"'
 # shellcheck disable=SC2016
-expect 0 "in batch batch" "on those of -d" "$ctl" run -d gpu1,gpu0 -g batch -- bash -c 'echo "in $(where $$)"'
+expect 0 "in batch batch" "on those of -d" "$ctl" run -d gpu1,gpu0 -g batch \
+	-- bash -c 'echo "in $(where $$)"'
 # shellcheck disable=SC2016
-expect 0 "in  batch/deep" "where the group is" "$ctl" run -g batch/deep -- bash -c 'echo "in $(where $$)"'
+expect 0 "in  batch/deep" "where the group is" \
+	"$ctl" run -g batch/deep -- bash -c 'echo "in $(where $$)"'
 grep -qxF "gschedctl: group batch/deep is on gpu1 only: on gpu0 the program is not in it" "$OUT/err"
 ok $? "and it says where it is not"
 expect 1 "group none: no such group on gpu0, gpu1" "on none" "$ctl" run -g none -- echo no
 expect 1 "no such group" "on none of -d" "$ctl" run -d gpu0 -g other -- echo no
 for d in gpu9 gpu0,gpu9 gpu9,gpu0; do
-	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "run -d $d" "$ctl" run -d $d -g batch -- echo no
-	expect 1 "device gpu9: there is none of this name" "without a group" "$ctl" run -d $d -- echo no
+	expect 1 "device gpu9: there is none of this name; there are: gpu0, gpu1" "run -d $d" \
+		"$ctl" run -d $d -g batch -- echo no
+	expect 1 "device gpu9: there is none of this name" "without a group" \
+		"$ctl" run -d $d -- echo no
 done
 expect 1 "the name is empty" "run -d ," "$ctl" run -d , -g batch -- echo no
 # shellcheck disable=SC2016
-expect 0 "in fresh fresh" "run --create makes the group on every device" "$ctl" run -c -g fresh -- bash -c 'echo "in $(where $$)"'
+expect 0 "in fresh fresh" "run --create makes the group on every device" \
+	"$ctl" run -c -g fresh -- bash -c 'echo "in $(where $$)"'
 # shellcheck disable=SC2016
-expect 0 "in  fresh/one" "on that of -d" "$ctl" run -c -d gpu1 -g fresh/one -- bash -c 'echo "in $(where $$)"'
+expect 0 "in  fresh/one" "on that of -d" "$ctl" run -c -d gpu1 -g fresh/one \
+	-- bash -c 'echo "in $(where $$)"'
 # shellcheck disable=SC2016
-expect 0 "in batch batch" "run -e binds the shell on every device" bash -c 'eval "$("$ctl" run -g batch -e)"; echo "in $(where $$)"'
-if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$ctl" 2>/dev/null; then
+expect 0 "in batch batch" "run -e binds the shell on every device" \
+	bash -c 'eval "$("$ctl" run -g batch -e)"; echo "in $(where $$)"'
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test \
+	-x "$ctl" 2>/dev/null; then
 	chmod 755 "$(dirname "$GSCHED_SOCKET")" "$OUT"
 	"$ctl" group set fresh owner=65534
 	"$ctl" run -c -g fresh/sub -- true
 	"$ctl" group set batch owner=65534
 	# shellcheck disable=SC2016
-	expect 1 "only who owns the nearest group above both" "an owner's process does not leave a group for one beside it" \
+	expect 1 "only who owns the nearest group above both" \
+		"an owner's process does not leave a group for one beside it" \
 		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
 		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g batch -d gpu0 -e; rc=$?; exit $rc'
 	# shellcheck disable=SC2016
-	expect 1 'device gpu1: group fresh/sub: procs: ' "refused on the second device: not started, and taken back on the first" \
+	expect 1 'device gpu1: group fresh/sub: procs: ' \
+		"refused on the second device: not started, and taken back on the first" \
 		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
 		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g fresh/sub -e; rc=$?; echo "in $(where $$)"; exit $rc'
 	grep -qx "in fresh " "$OUT/out"
@@ -410,7 +471,8 @@ done
 "$ctl" group delete fresh
 unset GSCHED_INTERPOSER
 
-expect 0 "made" "run --create makes it, and those above" env GSCHED_INTERPOSER="$OUT/interposer.so" \
+expect 0 "made" "run --create makes it, and those above" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g new/below -c -- echo made
 expect 0 "new/below" "it is there" "$ctl" group show new/below
 expect 1 "GSCHED_INTERPOSER" "run without an interposer" env GSCHED_INTERPOSER="$OUT/none.so" \
@@ -418,11 +480,13 @@ expect 1 "GSCHED_INTERPOSER" "run without an interposer" env GSCHED_INTERPOSER="
 expect 0 "unmanaged" "run --best-effort without one" env GSCHED_INTERPOSER="$OUT/none.so" \
 	"$ctl" run --best-effort -- echo yes
 cp /bin/true "$OUT/inter poser.so"
-expect 1 "no path with a space" "an interposer that cannot be preloaded" env GSCHED_INTERPOSER="$OUT/inter poser.so" \
+expect 1 "no path with a space" "an interposer that cannot be preloaded" \
+	env GSCHED_INTERPOSER="$OUT/inter poser.so" \
 	"$ctl" run -- echo no
 expect 127 "No such file" "run a program that is not there" "$ctl" run -- "$OUT/none"
 expect 126 "Permission denied" "run what is no program" "$ctl" run -- "$OUT"
-expect 7 "" "the program's status" env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -- sh -c 'exit 7'
+expect 7 "" "the program's status" env GSCHED_INTERPOSER="$OUT/interposer.so" \
+	"$ctl" run -- sh -c 'exit 7'
 expect 0 "export LD_PRELOAD='$OUT/interposer.so'" "run -e prints the settings" \
 	env GSCHED_INTERPOSER="$OUT/interposer.so" "$ctl" run -g batch -e
 
@@ -444,7 +508,8 @@ fi
 expect 2 "Usage" "device delete needs a name" "$ctl" device delete
 expect 2 "unrecognized option" "and knows one option" "$ctl" device delete gpu1 --gently
 expect 1 "there is none" "a device that is not there" "$ctl" device delete gpu9
-expect 1 "delete its groups first, and end its programs or use --force" "a device with a group" "$ctl" device delete gpu1
+expect 1 "delete its groups first, and end its programs or use --force" "a device with a group" \
+	"$ctl" device delete gpu1
 expect 1 "busy; delete its groups first" "by force, too" "$ctl" device delete gpu1 --force
 expect 0 "" "its group goes" "$ctl" -d gpu1 group delete other
 expect 0 "" "device delete --force" "$ctl" device delete gpu1 --force

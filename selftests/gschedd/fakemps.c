@@ -99,8 +99,8 @@ static int serve(void)
 	f = fopen(in(log_dir, "started"), "a");
 	if (!f)
 		return 1;
-	fprintf(f, "pid %d uid %d band %s socket %s preload %s\n", (int)getpid(), (int)getuid(), env("GSCHED_BAND"),
-		env("GSCHED_SOCKET"), env("LD_PRELOAD"));
+	fprintf(f, "pid %d uid %d band %s socket %s preload %s\n", (int)getpid(), (int)getuid(),
+		env("GSCHED_BAND"), env("GSCHED_SOCKET"), env("LD_PRELOAD"));
 	fclose(f);
 	while (!strcmp(fault, "deaf") && !access(pipe_dir, F_OK))
 		sleep(1);
@@ -123,7 +123,8 @@ static int serve(void)
 		return 1;
 	puts("Starting control daemon");
 	fflush(stdout);
-	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = 1 }, sizeof(struct timeval));
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = 1 },
+		   sizeof(struct timeval));
 	while (!access(pipe_dir, F_OK)) {	/* a test that crashes removes it */
 		int peer = accept(s, NULL, NULL);
 		ssize_t n = peer < 0 ? -1 : recv(peer, line, sizeof(line) - 1, 0);

@@ -24,8 +24,10 @@ EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlShutdown(void);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *n);
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *n, struct info *infos);
-EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *device, unsigned int *n, struct info *infos);
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *n,
+						   struct info *infos);
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *device, unsigned int *n,
+						      struct info *infos);
 EXPORT int nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int size);
 
 static int gpu;
@@ -72,7 +74,8 @@ static int list(void *device, unsigned int *n, struct info *infos, int mps)
 		if (sscanf(line, "%u %u", &pid, &mib) != 2 || !strstr(line, "mps") != !mps)
 			continue;
 		if (*n < room)
-			infos[*n] = (struct info){ .pid = pid, .bytes = (unsigned long long)mib << 20 };
+			infos[*n] = (struct info){ .pid = pid,
+						   .bytes = (unsigned long long)mib << 20 };
 		++*n;
 	}
 	fclose(f);

@@ -34,7 +34,8 @@
 	SYMBOL(sd_bus_query_sender_creds, (void *message, uint64_t mask, void **creds)) \
 	SYMBOL(sd_bus_creds_get_pid, (void *creds, pid_t *pid)) \
 	SYMBOL(sd_bus_reply_method_return, (void *message, const char *types, ...)) \
-	SYMBOL(sd_bus_reply_method_errorf, (void *message, const char *name, const char *format, ...))
+	SYMBOL(sd_bus_reply_method_errorf, \
+	       (void *message, const char *name, const char *format, ...))
 
 #define POINTER(name, parameters) static int (*name) parameters;
 SD_BUS(POINTER)
@@ -145,8 +146,8 @@ static void serve(void *m, const char *mode, const char *top)
 	read_request(m, &scope);
 	fflush(stdout);
 	if (!strcmp(mode, "refuse")) {
-		MUST(sd_bus_reply_method_errorf(m, SYSTEMD ".UnitExists", "Unit %s was already loaded.",
-						scope.name));
+		MUST(sd_bus_reply_method_errorf(m, SYSTEMD ".UnitExists",
+						"Unit %s was already loaded.", scope.name));
 		return;
 	}
 	MUST(sd_bus_reply_method_return(m, "o", "/org/freedesktop/systemd1/job/1"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Packets that are nearly right, from several connections that come and go: gschedd must neither end nor stop serving.
- * The same numbers every time; $GSCHED_FUZZ_SEED and $GSCHED_FUZZ_ROUNDS change them.
+ * Packets that are nearly right, from several connections that come and go: gschedd must neither
+ * end nor stop serving. The same numbers every time; $GSCHED_FUZZ_SEED and $GSCHED_FUZZ_ROUNDS
+ * change them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,8 @@ static uint32_t rnd(uint32_t below)
 
 static uint64_t odd_number(void)
 {
-	static const uint64_t some[] = { 0, 1, 2, 31, 32, 33, 63, 64, 1024, 65535, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+	static const uint64_t some[] = { 0, 1, 2, 31, 32, 33, 63, 64, 1024, 65535, INT32_MAX,
+					 UINT32_MAX, INT64_MAX, UINT64_MAX };
 
 	return rnd(3) ? rnd(8) : some[rnd(sizeof(some) / sizeof(some[0]))];
 }
@@ -33,13 +35,20 @@ static uint64_t odd_number(void)
 static size_t make_body(unsigned int type, uint8_t *body)
 {
 	static const char *const paths[] = { "", "a", "a/b", "a/b/c", "b", "../x", "a//b" };
-	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority", "cgroup", "procs", "owner",
-					     "gpu.stat", "capsm.reserve", "mode", "policy", "switch_us", "max_overhead", "max_slowdown", "gpu.band",
+	static const char *const files[] = { "capsm.max", "capsm.min", "gpu.weight", "gpu.priority",
+					     "cgroup", "procs", "owner",
+					     "gpu.stat", "capsm.reserve", "mode", "policy",
+					     "switch_us", "max_overhead",
+					     "max_slowdown", "gpu.band",
 					     "gpu.latency_target_us", "nothing" };
-	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/", "spatial", "temporal", "auto", "hpf", "ffs", "wfq", "srt", "corun", "x" };
+	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/",
+					      "spatial", "temporal", "auto", "hpf", "ffs", "wfq",
+					      "srt", "corun", "x" };
 	struct gsched_submit sub = task(rnd(4), 1 + rnd(3), 1 + rnd(1000));
-	struct gsched_complete com = { .size = sizeof(com), .slot = rnd(4), .seq = 1 + rnd(3), .ran_ns = odd_number() };
-	struct gsched_attach att = { .size = sizeof(att), .flags = rnd(8), .channel_group = rnd(3) };
+	struct gsched_complete com = { .size = sizeof(com), .slot = rnd(4), .seq = 1 + rnd(3),
+				       .ran_ns = odd_number() };
+	struct gsched_attach att = { .size = sizeof(att), .flags = rnd(8),
+				     .channel_group = rnd(3) };
 	struct gsched_report rep = { .size = sizeof(rep), .flags = rnd(4), .activity = rnd(3) };
 	struct gsp_rewrite rew = { .size = sizeof(rew), .arch = 90, .image_size = rnd(200) };
 	struct gsp_group *group = (void *)body;
@@ -77,10 +86,12 @@ static size_t make_body(unsigned int type, uint8_t *body)
 	case GSP_STATUS:
 		return 0;
 	case GSP_MONITOR:
-		memcpy(body, &(struct gsp_monitor) { .size = sizeof(struct gsp_monitor), .flags = rnd(3) }, sizeof(struct gsp_monitor));
+		memcpy(body, &(struct gsp_monitor) { .size = sizeof(struct gsp_monitor),
+						     .flags = rnd(3) }, sizeof(struct gsp_monitor));
 		return sizeof(struct gsp_monitor);
 	case GSP_INFO:
-		memcpy(body, &(struct gsched_info){ .size = sizeof(struct gsched_info) }, sizeof(struct gsched_info));
+		memcpy(body, &(struct gsched_info){ .size = sizeof(struct gsched_info) },
+		       sizeof(struct gsched_info));
 		return sizeof(struct gsched_info);
 	}
 	memset(body, 0, sizeof(*group));
@@ -93,9 +104,12 @@ static size_t make_body(unsigned int type, uint8_t *body)
 
 static void one_packet(int s, struct gsched_cl_page *page)
 {
-	static const unsigned int types[] = { GSP_INFO, GSP_ATTACH, GSP_SUBMIT, GSP_SUBMIT, GSP_SUBMIT, GSP_COMPLETE, GSP_COMPLETE, GSP_REPORT, GSP_REPORT,
-					      GSP_REWRITE, GSP_GROUP_CREATE, GSP_GROUP_DELETE, GSP_GROUP_SET, GSP_GROUP_GET,
-					      GSP_GROUP_BIND, GSP_STATUS, GSP_DEVICE_SET, GSP_MONITOR };
+	static const unsigned int types[] = { GSP_INFO, GSP_ATTACH, GSP_SUBMIT, GSP_SUBMIT,
+					      GSP_SUBMIT, GSP_COMPLETE, GSP_COMPLETE, GSP_REPORT,
+					      GSP_REPORT, GSP_REWRITE, GSP_GROUP_CREATE,
+					      GSP_GROUP_DELETE, GSP_GROUP_SET, GSP_GROUP_GET,
+					      GSP_GROUP_BIND, GSP_STATUS, GSP_DEVICE_SET,
+					      GSP_MONITOR };
 	struct {
 		struct gsp_header h;
 		uint8_t body[GSP_BODY_MAX + 64];
@@ -113,7 +127,8 @@ static void one_packet(int s, struct gsched_cl_page *page)
 		len = rnd(sizeof(p));
 	if (p.h.type == GSP_REWRITE ? rnd(8) : !rnd(64)) {
 		fd = memfd_create("fuzz", MFD_CLOEXEC);
-		if (ftruncate(fd, rnd(300)) || pwrite(fd, ".version 8.0\n.target sm_70\n", 27, 0) != 27)
+		if (ftruncate(fd, rnd(300)) || pwrite(fd, ".version 8.0\n.target sm_70\n",
+						      27, 0) != 27)
 			exit(1);
 	}
 	send_raw(s, &p, len, &fd, fd >= 0);
@@ -146,7 +161,8 @@ int main(void)
 		one_packet(s[k], page[k]);
 		while (k && receive(s[k], &r, 0)) {
 			if (r.h.type == GSP_ATTACH && r.n_fds == 2 && !page[k]) {
-				page[k] = mmap(NULL, sizeof(*page[k]), PROT_READ | PROT_WRITE, MAP_SHARED, r.fd[1], 0);
+				page[k] = mmap(NULL, sizeof(*page[k]), PROT_READ | PROT_WRITE,
+					       MAP_SHARED, r.fd[1], 0);
 				if (page[k] == MAP_FAILED)
 					page[k] = NULL;
 			}

@@ -14,7 +14,8 @@
 
 static void names(void)
 {
-	static const char *const bad[] = { "", "/", "a/", "/a", "a//b", ".", "..", "a/../b", "a b", "a\nb", "capsm.max", "x/procs" };
+	static const char *const bad[] = { "", "/", "a/", "/a", "a//b", ".", "..", "a/../b", "a b",
+					   "a\nb", "capsm.max", "x/procs" };
 	char path[256];
 	int err = 0, depth = 0;
 
@@ -23,13 +24,15 @@ static void names(void)
 	is(group_call(GSP_GROUP_CREATE, "b/c", NULL, NULL), ENOENT, "create below nothing: ENOENT");
 	is(group_call(GSP_GROUP_CREATE, "a/b", NULL, NULL), 0, "create a/b");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is(group_call(GSP_GROUP_CREATE, bad[i], NULL, NULL), EINVAL, "create a bad name (%zu): EINVAL", i);
+		is(group_call(GSP_GROUP_CREATE, bad[i], NULL, NULL), EINVAL,
+		   "create a bad name (%zu): EINVAL", i);
 	memset(path, 'x', 64);
 	path[64] = '\0';
 	is(group_call(GSP_GROUP_CREATE, path, NULL, NULL), EINVAL, "a name of 64 letters: EINVAL");
 	is(group_call(GSP_GROUP_DELETE, "a", NULL, NULL), EBUSY, "delete a above a/b: EBUSY");
 	is(group_call(GSP_GROUP_DELETE, "", NULL, NULL), EBUSY, "delete the root group: EBUSY");
-	is(group_call(GSP_GROUP_DELETE, "c", NULL, NULL), ENOENT, "delete what is not there: ENOENT");
+	is(group_call(GSP_GROUP_DELETE, "c", NULL, NULL), ENOENT,
+	   "delete what is not there: ENOENT");
 	is(group_call(GSP_GROUP_DELETE, "a/b", NULL, NULL), 0, "delete a/b");
 
 	strcpy(path, "d");
@@ -46,37 +49,49 @@ static void names(void)
 
 static void files(void)
 {
-	static const char *const bad[] = { "", "-1", "x", "0", "17", "1e3", "4 5", "99999999999999999999", "0x4" };
+	static const char *const bad[] = { "", "-1", "x", "0", "17", "1e3", "4 5",
+					   "99999999999999999999", "0x4" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is(group_call(GSP_GROUP_SET, "a", "capsm.max", bad[i]), EINVAL, "capsm.max = \"%s\": EINVAL", bad[i]);
+		is(group_call(GSP_GROUP_SET, "a", "capsm.max", bad[i]), EINVAL,
+		   "capsm.max = \"%s\": EINVAL", bad[i]);
 	ok(!strcmp(group_file("a", "capsm.max"), "max\n"), "the old value stays");
 	is(group_call(GSP_GROUP_SET, "a", "capsm.max", "4"), 0, "capsm.max = 4");
 	ok(!strcmp(group_file("a", "capsm.max"), "4\n"), "reads back");
-	is(group_call(GSP_GROUP_SET, "a", "capsm.max", "1.5\n"), 0, "capsm.max = 1.5, with a newline");
+	is(group_call(GSP_GROUP_SET, "a", "capsm.max", "1.5\n"), 0,
+	   "capsm.max = 1.5, with a newline");
 	ok(!strcmp(group_file("a", "capsm.max"), "1.5\n"), "reads back");
-	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "100"), EINVAL, "gpu.priority = 100: EINVAL");
+	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "100"), EINVAL,
+	   "gpu.priority = 100: EINVAL");
 	is(group_call(GSP_GROUP_SET, "a", "gpu.priority", "99"), 0, "gpu.priority = 99");
-	is(group_call(GSP_GROUP_SET, "a", "gpu.colour", "1"), ENOENT, "a file that is not there: ENOENT");
+	is(group_call(GSP_GROUP_SET, "a", "gpu.colour", "1"), ENOENT,
+	   "a file that is not there: ENOENT");
 	is(group_call(GSP_GROUP_GET, "a", "gpu.colour", NULL), ENOENT, "nor to be read: ENOENT");
-	is(group_call(GSP_GROUP_SET, "z", "capsm.max", "4"), ENOENT, "a group that is not there: ENOENT");
-	is(group_call(GSP_GROUP_SET, "a", "capsm.current", "4"), EACCES, "capsm.current is not to be written: EACCES");
+	is(group_call(GSP_GROUP_SET, "z", "capsm.max", "4"), ENOENT,
+	   "a group that is not there: ENOENT");
+	is(group_call(GSP_GROUP_SET, "a", "capsm.current", "4"), EACCES,
+	   "capsm.current is not to be written: EACCES");
 	ok(*group_file("a", "gpu.stat"), "gpu.stat");
 	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "2.5"), 0, "capsm.reserve = 2.5");
 	ok(!strcmp(group_file("a", "capsm.reserve"), "2.5\n"), "reads back");
-	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "max"), EINVAL, "capsm.reserve = max: EINVAL");
+	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "max"), EINVAL,
+	   "capsm.reserve = max: EINVAL");
 	is(group_call(GSP_GROUP_SET, "a", "capsm.reserve", "auto"), 0, "capsm.reserve = auto");
-	ok(!strncmp(group_file("a", "gpu.pressure"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull ", 52),
+	ok(!strncmp(group_file("a", "gpu.pressure"),
+		    "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull ", 52),
 	   "gpu.pressure");
 	ok(!strncmp(group_file("a", "gpu.events"), "evictions 0\nthrottled 0\n", 24), "gpu.events");
-	is(group_call(GSP_GROUP_SET, "a", "gpu.pressure", "some"), EACCES, "neither is to be written: EACCES");
+	is(group_call(GSP_GROUP_SET, "a", "gpu.pressure", "some"), EACCES,
+	   "neither is to be written: EACCES");
 	is(group_call(GSP_GROUP_SET, "a", "owner", "12"), 0, "owner = 12");
 	ok(!strcmp(group_file("a", "owner"), "12\n"), "reads back");
 	is(group_call(GSP_GROUP_SET, "a", "owner", "-1"), EINVAL, "owner = -1: EINVAL");
-	is(group_call(GSP_GROUP_SET, "", "owner", "12"), EINVAL, "the root group has no owner: EINVAL");
+	is(group_call(GSP_GROUP_SET, "", "owner", "12"), EINVAL,
+	   "the root group has no owner: EINVAL");
 	is(group_call(GSP_GROUP_SET, "a", "cgroup", "x"), EINVAL, "cgroup = x: EINVAL");
 	is(group_call(GSP_GROUP_SET, "a", "cgroup", "/x/../y"), EINVAL, "cgroup with ..: EINVAL");
-	is(group_call(GSP_GROUP_SET, "a", "cgroup", "/sys/fs/cgroup/none/such/"), 0, "cgroup by its path in the file system");
+	is(group_call(GSP_GROUP_SET, "a", "cgroup", "/sys/fs/cgroup/none/such/"), 0,
+	   "cgroup by its path in the file system");
 	ok(!strcmp(group_file("a", "cgroup"), "/none/such\n"), "reads back as the cgroup's");
 	is(group_call(GSP_GROUP_SET, "a", "cgroup", "\n"), 0, "and is taken back");
 	ok(!*group_file("a", "cgroup"), "for nothing");
@@ -147,13 +162,15 @@ static void binding(void)
 	ok(client_in(""), "a process of no group is in the root group");
 	is(group_call(GSP_GROUP_BIND, "a", "procs", pid), 0, "bind");
 	ok(client_in("a"), "a client that is there moves");
-	is(group_call(GSP_GROUP_DELETE, "a", NULL, NULL), EBUSY, "delete a group with a client: EBUSY");
+	is(group_call(GSP_GROUP_DELETE, "a", NULL, NULL), EBUSY,
+	   "delete a group with a client: EBUSY");
 	is(group_call(GSP_GROUP_BIND, "a", "procs", pid), 0, "bind again to the same");
 	snprintf(want, sizeof(want), "%s\n", pid);
 	ok(!strcmp(group_file("a", "procs"), want), "procs lists it once");
 	is(wait_child(child(attached_grandchild)), 0, "a child's child is in the group too");
 	is(group_call(GSP_GROUP_BIND, "b", "procs", "0"), 0, "bind 0: the caller");
-	ok(client_in("b") && !client_in("a") && !*group_file("a", "procs"), "a process is in one group: the last");
+	ok(client_in("b") && !client_in("a") && !*group_file("a", "procs"),
+	   "a process is in one group: the last");
 	is(group_call(GSP_GROUP_BIND, "", "procs", pid), 0, "bind to the root group");
 	ok(client_in("") && !*group_file("b", "procs"), "takes it out of its group");
 
@@ -203,7 +220,8 @@ static void cgroups(void)
 /* As another user: the number of the first expectation that does not hold. */
 static void other_user(void)
 {
-	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 9 }, .name = "gpu9", .sms = 8 };
+	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 9 },
+					 .name = "gpu9", .sms = 8 };
 	struct gsp_group mode = { .size = sizeof(mode), .file = "mode", .value = "auto" };
 	char parent[16];
 	int s;
@@ -246,8 +264,10 @@ static void other_user(void)
 		_exit(17);
 	if (strcmp(group_file("b", "capsm.max"), "max\n"))
 		_exit(15);	/* settings are for everybody to read */
-	if (group_call(GSP_GROUP_GET, "b", "gpu.stat", NULL) != EPERM || group_call(GSP_GROUP_GET, "", "gpu.stat", NULL) != EPERM ||
-	    group_call(GSP_GROUP_GET, "b", "gpu.pressure", NULL) != EPERM || group_call(GSP_GROUP_GET, "b", "gpu.events", NULL) != EPERM ||
+	if (group_call(GSP_GROUP_GET, "b", "gpu.stat", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "", "gpu.stat", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "b", "gpu.pressure", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "b", "gpu.events", NULL) != EPERM ||
 	    group_call(GSP_GROUP_GET, "b", "capsm.current", NULL) != EPERM)
 		_exit(18);	/* what others do now is not */
 	if (group_call(GSP_GROUP_GET, "own", "gpu.stat", NULL))
@@ -275,8 +295,10 @@ static void permissions(void)
 	group_call(GSP_GROUP_CREATE, "own2", NULL, NULL);
 	group_call(GSP_GROUP_SET, "own2", "owner", uid);
 	is(group_call(GSP_GROUP_SET, "own", "owner", uid), 0, "give a group to another user");
-	is(wait_child(child(other_user)), 0, "who may do what is allowed and nothing else (number of what failed)");
-	is(group_call(GSP_GROUP_BIND, "b", "procs", "0"), 0, "root binds a process and what it forks");
+	is(wait_child(child(other_user)), 0,
+	   "who may do what is allowed and nothing else (number of what failed)");
+	is(group_call(GSP_GROUP_BIND, "b", "procs", "0"), 0,
+	   "root binds a process and what it forks");
 	is(wait_child(child(bound_user)), 0, "whose child cannot leave for a group of its own");
 	group_call(GSP_GROUP_BIND, "", "procs", "0");
 }

@@ -179,7 +179,8 @@ static pid_t spawn(const char *option, va_list ap)
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a test that crashes leaves nothing behind */
+		/* a test that crashes leaves nothing behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(2, 1);	/* TAP is ours */
 		if (daemon_cpus)
 			limit_cpus();
@@ -269,7 +270,8 @@ int send_raw(int s, const void *data, size_t len, const int *fds, unsigned int n
 	return sendmsg(s, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-int send_req(int s, unsigned int type, unsigned int flags, unsigned int cookie, const void *body, size_t len, int fd)
+int send_req(int s, unsigned int type, unsigned int flags, unsigned int cookie, const void *body,
+	     size_t len, int fd)
 {
 	struct {
 		struct gsp_header h;
@@ -343,7 +345,8 @@ int call_fds(int s, unsigned int type, void *body, size_t len, int fd, struct re
 			continue;
 		}
 		if (r->h.type != type || r->h.cookie != cookie || r->h.flags) {
-			printf("# a reply of type %u, cookie %u, flags %u\n", r->h.type, r->h.cookie, r->h.flags);
+			printf("# a reply of type %u, cookie %u, flags %u\n", r->h.type,
+			       r->h.cookie, r->h.flags);
 			return EPROTO;
 		}
 		if (body && !r->h.err)
@@ -373,7 +376,8 @@ void attach_to(struct peer_client *c, uint32_t flags, uint64_t channel_group)
 	int err;
 
 	c->s = peer();
-	c->info = (struct gsched_attach){ .size = sizeof(c->info), .flags = flags, .channel_group = channel_group };
+	c->info = (struct gsched_attach){ .size = sizeof(c->info), .flags = flags,
+					  .channel_group = channel_group };
 	memcpy(c->info.uuid, uuid, sizeof(uuid));
 	err = call_fds(c->s, GSP_ATTACH, &c->info, sizeof(c->info), -1, &r);
 	if (err || r.n_fds != 2) {
@@ -381,7 +385,8 @@ void attach_to(struct peer_client *c, uint32_t flags, uint64_t channel_group)
 		die("attach");
 	}
 	c->arb = mmap(NULL, c->info.arb_size, PROT_READ, MAP_SHARED, r.fd[0], c->info.arb_offset);
-	c->cl = mmap(NULL, c->info.cl_size, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd[1], c->info.cl_offset);
+	c->cl = mmap(NULL, c->info.cl_size, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd[1],
+		     c->info.cl_offset);
 	if (c->arb == MAP_FAILED || c->cl == MAP_FAILED)
 		die("mmap");
 	reply_free(&r);
@@ -402,8 +407,10 @@ void detach(struct peer_client *c)
 
 struct gsched_submit task(unsigned int slot, unsigned int seq, uint64_t blocks)
 {
-	return (struct gsched_submit){ .size = sizeof(struct gsched_submit), .slot = slot, .seq = seq, .blocks_per_sm = 1,
-				       .blocks = blocks, .predicted_ns = 1000000, .block_ns = 10000 };
+	return (struct gsched_submit){ .size = sizeof(struct gsched_submit), .slot = slot,
+				       .seq = seq, .blocks_per_sm = 1,
+				       .blocks = blocks, .predicted_ns = 1000000,
+				       .block_ns = 10000 };
 }
 
 int submit(struct peer_client *c, struct gsched_submit *req)
@@ -413,7 +420,8 @@ int submit(struct peer_client *c, struct gsched_submit *req)
 
 int complete(struct peer_client *c, unsigned int slot, unsigned int seq, unsigned int flags)
 {
-	struct gsched_complete req = { .size = sizeof(req), .flags = flags, .slot = slot, .seq = seq, .ran_ns = 1000 };
+	struct gsched_complete req = { .size = sizeof(req), .flags = flags, .slot = slot,
+				       .seq = seq, .ran_ns = 1000 };
 
 	return call(c->s, GSP_COMPLETE, &req, sizeof(req));
 }
@@ -451,7 +459,8 @@ bool wait_limit(const struct peer_client *c, unsigned int slot, uint32_t limit)
 
 /* ---- administration ---- */
 
-static int group_request(unsigned int type, const char *path, const char *file, const char *value, struct gsp_group *req)
+static int group_request(unsigned int type, const char *path, const char *file, const char *value,
+			 struct gsp_group *req)
 {
 	int s = peer(), err;
 

@@ -27,9 +27,13 @@ extern pid_t daemon_pid;
 extern unsigned int daemon_cpus;	/* the next ones use no more CPUs; 0: as it is */
 extern unsigned int daemon_files;	/* the next one's limit of open files; 0: as it is */
 
-/* With --socket, --driver "" and a cache in @dir; NULL-terminated further options. Returns when it says READY=1. */
+/*
+ * With --socket, --driver "" and a cache in @dir; NULL-terminated further options. Returns when it
+ * says READY=1.
+ */
 void daemon_start(const char *option, ...);
-int daemon_spawn(const char *option, ...);	/* the same, expected to end by itself: its exit status */
+/* the same, expected to end by itself: its exit status */
+int daemon_spawn(const char *option, ...);
 int daemon_stop(int sig);			/* wait status */
 
 /* ---- a connection ---- */
@@ -43,10 +47,15 @@ struct reply {
 
 int peer(void);							/* connected, or exits */
 int send_raw(int s, const void *data, size_t len, const int *fds, unsigned int n_fds);	/* -errno */
-int send_req(int s, unsigned int type, unsigned int flags, unsigned int cookie, const void *body, size_t len, int fd);
-bool receive(int s, struct reply *r, int timeout_ms);		/* any packet; false: none came, or the end */
+int send_req(int s, unsigned int type, unsigned int flags, unsigned int cookie, const void *body,
+	     size_t len, int fd);
+/* any packet; false: none came, or the end */
+bool receive(int s, struct reply *r, int timeout_ms);
 void reply_free(struct reply *r);				/* closes its descriptors */
-/* Send, wait for its reply (events before it are kept for next_event), copy the body back; the reply's err. */
+/*
+ * Send, wait for its reply (events before it are kept for next_event), copy the body back; the
+ * reply's err.
+ */
 int call(int s, unsigned int type, void *body, size_t len);
 int call_fds(int s, unsigned int type, void *body, size_t len, int fd, struct reply *r);
 
@@ -68,7 +77,8 @@ uint32_t page_limit(const struct peer_client *c, unsigned int slot);
 bool wait_limit(const struct peer_client *c, unsigned int slot, uint32_t limit);
 
 /* ---- administration ---- */
-int group_call(unsigned int type, const char *path, const char *file, const char *value);	/* err */
+/* err */
+int group_call(unsigned int type, const char *path, const char *file, const char *value);
 const char *group_file(const char *path, const char *file);	/* its text, "" on an error */
 int device_set(const char *file, const char *value);		/* err */
 char *status_text(void);					/* caller frees */

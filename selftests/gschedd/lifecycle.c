@@ -34,7 +34,8 @@ static void sockets(void)
 	fd = open(sock_path, O_WRONLY | O_CREAT, 0600);
 	close(fd);
 	is(daemon_stop(SIGINT), 0, "SIGINT: a clean end");
-	ok(!stat(sock_path, &st) && S_ISREG(st.st_mode), "what somebody else put in its place stays");
+	ok(!stat(sock_path, &st) && S_ISREG(st.st_mode),
+	   "what somebody else put in its place stays");
 	is(daemon_spawn("--log-level", "error", NULL), 1, "a file in the way is an error");
 	unlink(sock_path);
 }
@@ -52,10 +53,13 @@ static void clients(void)
 	c.cl->header.leased_tasks = 7;
 	c.cl->header.leased_ns = 500000;
 	c.cl->header.leased_usage = 2000000;
-	ok(strstr(group_file("", "gpu.stat"), "tasks 7\n") && strstr(group_file("", "gpu.stat"), "ran_usec 500\n") &&
-	   strstr(group_file("", "gpu.stat"), "capsm_usec 2000\n"), "launches that only the page tells of are counted");
+	ok(strstr(group_file("", "gpu.stat"), "tasks 7\n") &&
+	   strstr(group_file("", "gpu.stat"), "ran_usec 500\n") &&
+	   strstr(group_file("", "gpu.stat"), "capsm_usec 2000\n"),
+	   "launches that only the page tells of are counted");
 	c.cl->header.leased_ns = UINT64_MAX;
-	ok(strtoull(strstr(group_file("", "gpu.stat"), "ran_usec") + 9, NULL, 10) < 100000000, "a lie is bounded by the time there was");
+	ok(strtoull(strstr(group_file("", "gpu.stat"), "ran_usec") + 9, NULL, 10) < 100000000,
+	   "a lie is bounded by the time there was");
 	c.cl->header.paced_ns = 300000;
 	ok(strstr(group_file("", "gpu.stat"), "\npaced_usec 300\n"),
 	   "the time of paced launches is counted");
@@ -77,23 +81,35 @@ static void clients(void)
 static void bad_options(void)
 {
 	static const char *const bad[][2] = {
-		{ "--device", "gpu0" }, { "--device", "gpu0:00:16" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0f" },
-		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f:0" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0f:1025" },
-		{ "--device", ":000102030405060708090a0b0c0d0e0f:16" }, { "--device", "gpu0:000102030405060708090a0b0c0d0e0g:16" },
-		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f10:16" }, { "--mode", "x" }, { "--policy", "x" }, { "--seed", "x" },
-		{ "--cache-size", "x" }, { "--cache-size", "1T" }, { "--cache-size", "99999999999G" }, { "--image-max", "0" },
-		{ "--poll-us", "-1" }, { "--log-level", "loud" }, { "--colour", NULL }, { "file", NULL },
+		{ "--device", "gpu0" }, { "--device", "gpu0:00:16" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f:0" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f:1025" },
+		{ "--device", ":000102030405060708090a0b0c0d0e0f:16" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0g:16" },
+		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f10:16" }, { "--mode", "x" },
+		{ "--policy", "x" }, { "--seed", "x" },
+		{ "--cache-size", "x" }, { "--cache-size", "1T" },
+		{ "--cache-size", "99999999999G" }, { "--image-max", "0" },
+		{ "--poll-us", "-1" }, { "--log-level", "loud" }, { "--colour", NULL },
+		{ "file", NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is(daemon_spawn(bad[i][0], bad[i][1], NULL), 2, "%s %s: status 2", bad[i][0], bad[i][1] ? bad[i][1] : "");
-	is(daemon_spawn("--device", "GPU0:000102030405060708090a0b0c0d0e0f:16", "--log-level", "error", NULL), 1,
+		is(daemon_spawn(bad[i][0], bad[i][1], NULL), 2, "%s %s: status 2", bad[i][0],
+		   bad[i][1] ? bad[i][1] : "");
+	is(daemon_spawn("--device", "GPU0:000102030405060708090a0b0c0d0e0f:16", "--log-level",
+			"error", NULL), 1,
 	   "a device name with capitals: status 1");
-	is(daemon_spawn("--device", DEVICE, "--device", DEVICE, "--log-level", "error", NULL), 1, "a device twice: status 1");
-	is(daemon_spawn("--trace", "/nowhere/at/all", "--log-level", "error", NULL), 1, "a trace that cannot be written: status 1");
-	is(daemon_spawn("--module", "--policy", "chaos", "--log-level", "error", NULL), 1, "--policy chaos with the module: status 1");
+	is(daemon_spawn("--device", DEVICE, "--device", DEVICE, "--log-level", "error", NULL), 1,
+	   "a device twice: status 1");
+	is(daemon_spawn("--trace", "/nowhere/at/all", "--log-level", "error", NULL), 1,
+	   "a trace that cannot be written: status 1");
+	is(daemon_spawn("--module", "--policy", "chaos", "--log-level", "error", NULL), 1,
+	   "--policy chaos with the module: status 1");
 	if (access("/dev/gsched", F_OK))
-		is(daemon_spawn("--module", "--log-level", "error", NULL), 1, "--module without the module: status 1");
+		is(daemon_spawn("--module", "--log-level", "error", NULL), 1,
+		   "--module without the module: status 1");
 }
 
 static void drivers(void)
@@ -103,13 +119,18 @@ static void drivers(void)
 
 	driver[n] = '\0';
 	strcpy(strrchr(driver, '/') + 1, "fakecuda.so");
-	daemon_start("--driver", driver, "--device", "mine:a1a2a3a4-0000-0000-0000-000000000001:7", NULL);
+	daemon_start("--driver", driver, "--device", "mine:a1a2a3a4-0000-0000-0000-000000000001:7",
+		     NULL);
 	text = status_text();
-	ok(strstr(text, "\"name\":\"gpu0\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000000\",\"sms\":100"),
+	ok(strstr(text, "\"name\":\"gpu0\","
+		  "\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000000\",\"sms\":100"),
 	   "a device that the driver names");
-	ok(strstr(text, "\"name\":\"mine\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000001\",\"sms\":7") &&
+	ok(strstr(text, "\"name\":\"mine\","
+		  "\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000001\",\"sms\":7") &&
 	   !strstr(text, "\"name\":\"gpu1\""), "a device that both name is as the user says");
-	ok(strstr(text, "\"name\":\"gpu2\",\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000002\",\"sms\":102"), "the next one");
+	ok(strstr(text, "\"name\":\"gpu2\","
+		  "\"uuid\":\"a1a2a3a4-0000-0000-0000-000000000002\",\"sms\":102"),
+	   "the next one");
 	free(text);
 	is(daemon_stop(SIGTERM), 0, "ends cleanly");
 	setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);

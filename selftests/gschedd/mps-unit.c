@@ -31,9 +31,11 @@ static void refused(const char *path, int err, const char *text, const char *wha
 
 static void names(void)
 {
-	static const char *const bad[] = { "", "A", "a b", "a/b", "..", "a.", "\xc3\xa9", "a\n", "abcdefghijklmnopqrstuvwxyz012345" };
+	static const char *const bad[] = { "", "A", "a b", "a/b", "..", "a.", "\xc3\xa9", "a\n",
+					   "abcdefghijklmnopqrstuvwxyz012345" };
 
-	ok(mps_band_valid("blue") && mps_band_valid("a-b_9") && mps_band_valid("abcdefghijklmnopqrstuvwxyz01234"), "names");
+	ok(mps_band_valid("blue") && mps_band_valid("a-b_9") &&
+	   mps_band_valid("abcdefghijklmnopqrstuvwxyz01234"), "names");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(!mps_band_valid(bad[i]), "no name, %zu", i);
 	is(mps_backoff_s(0), 0, "no failure, no back-off");
@@ -50,13 +52,17 @@ static void programs(void)
 	close(open(below("tool"), O_CREAT | O_WRONLY, 0755));
 	close(open(below("text"), O_CREAT | O_WRONLY, 0644));
 	snprintf(path, sizeof(path), "relative:/nowhere:%s:/bin", top);
-	ok(mps_find_program("tool", path, buf, sizeof(buf)) && !strcmp(buf, below("tool")), "found in the path");
+	ok(mps_find_program("tool", path, buf, sizeof(buf)) && !strcmp(buf, below("tool")),
+	   "found in the path");
 	ok(mps_find_program(below("tool"), NULL, buf, sizeof(buf)), "found by its path");
-	ok(!mps_find_program("text", path, buf, sizeof(buf)), "a file that is not executable is no program");
-	ok(!mps_find_program("none", path, buf, sizeof(buf)) && !mps_find_program("tool", NULL, buf, sizeof(buf)) &&
+	ok(!mps_find_program("text", path, buf, sizeof(buf)),
+	   "a file that is not executable is no program");
+	ok(!mps_find_program("none", path, buf, sizeof(buf)) &&
+	   !mps_find_program("tool", NULL, buf, sizeof(buf)) &&
 	   !mps_find_program("tool", "", buf, sizeof(buf)), "what is not there is not found");
 	ok(!mps_find_program(top, NULL, buf, sizeof(buf)), "a directory is no program");
-	ok(!mps_find_program(below("tool"), NULL, small, sizeof(small)), "nor is a name that is too long for the buffer");
+	ok(!mps_find_program(below("tool"), NULL, small, sizeof(small)),
+	   "nor is a name that is too long for the buffer");
 }
 
 static void directories(void)
@@ -64,8 +70,10 @@ static void directories(void)
 	char reason[MPS_REASON] = "", longer[200];
 	struct stat st;
 
-	is(mps_dir_prepare(below("one/mps"), reason, sizeof(reason)), 0, "made, with the directory above it");
-	ok(!stat(below("one/mps"), &st) && (st.st_mode & 07777) == 0711, "others may pass, not look");
+	is(mps_dir_prepare(below("one/mps"), reason, sizeof(reason)), 0,
+	   "made, with the directory above it");
+	ok(!stat(below("one/mps"), &st) && (st.st_mode & 07777) == 0711,
+	   "others may pass, not look");
 	is(mps_dir_prepare(below("one/mps"), reason, sizeof(reason)), 0, "taken again");
 	refused("mps", -EINVAL, "absolute", "a relative path");
 	refused("/", -EINVAL, "absolute", "the root directory");
@@ -79,7 +87,8 @@ static void directories(void)
 	chmod(below("open"), 0777);
 	refused(below("open/mps"), -EPERM, "sticky", "a directory above that others may write to");
 	chmod(below("open"), 01777);
-	is(mps_dir_prepare(below("open/mps"), reason, sizeof(reason)), 0, "with the sticky bit it will do");
+	is(mps_dir_prepare(below("open/mps"), reason, sizeof(reason)), 0,
+	   "with the sticky bit it will do");
 	chmod(below("open/mps"), 0770);
 	refused(below("open/mps"), -EPERM, "chmod", "a directory that a group may write to");
 	if (geteuid()) {
@@ -106,13 +115,13 @@ static void identities(void)
 
 	is(mps_id_prepare(&id, below("one/mps"), reason, sizeof(reason)), 0, "a user's directory");
 	snprintf(longer, sizeof(longer), "%s/one/mps/%u/blue", top, (unsigned int)geteuid());
-	ok(!strcmp(id.base, longer) && !strncmp(id.pipe, longer, strlen(longer)) && strstr(id.pipe, "/blue/pipe") &&
-	   strstr(id.log, "/blue/log"), "its parts");
+	ok(!strcmp(id.base, longer) && !strncmp(id.pipe, longer, strlen(longer)) &&
+	   strstr(id.pipe, "/blue/pipe") && strstr(id.log, "/blue/log"), "its parts");
 	*strrchr(longer, '/') = '\0';
 	ok(!stat(longer, &st) && (st.st_mode & 07777) == 0700, "is for that user only");
 	chmod(longer, 0755);
-	ok(!mps_id_prepare(&id, below("one/mps"), reason, sizeof(reason)) && !stat(longer, &st) && (st.st_mode & 07777) == 0700,
-	   "and is closed again");
+	ok(!mps_id_prepare(&id, below("one/mps"), reason, sizeof(reason)) && !stat(longer, &st) &&
+	   (st.st_mode & 07777) == 0700, "and is closed again");
 	ok(!mps_listening(&id), "nobody listens there");
 	is(mps_pid_file(&id), 0, "nobody serves it");
 	mps_last_line(&id, line, sizeof(line));
@@ -131,8 +140,10 @@ static void identities(void)
 		perror("symlink");
 	mps_last_line(&id, line, sizeof(line));
 	is(*line, 0, "links are not followed");
-	snprintf(longer, sizeof(longer), "%.60s/0123456789012345678901234567890123456789012345678901234", top);
-	is(mps_id_prepare(&id, longer, reason, sizeof(reason)), -ENAMETOOLONG, "too long for a socket's address");
+	snprintf(longer, sizeof(longer),
+		 "%.60s/0123456789012345678901234567890123456789012345678901234", top);
+	is(mps_id_prepare(&id, longer, reason, sizeof(reason)), -ENAMETOOLONG,
+	   "too long for a socket's address");
 	ok(strstr(reason, "--mps-dir"), "and it says so: %s", reason);
 }
 

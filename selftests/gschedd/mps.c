@@ -37,7 +37,8 @@ static void copy_fake(void)
 	test_dir();
 	snprintf(fake, sizeof(fake), "%s/fakemps", dir);
 	snprintf(mps, sizeof(mps), "%s/mps", dir);
-	snprintf(command, sizeof(command), "cp '%s/fakemps' '%s' && chmod 755 '%s'", self, fake, fake);
+	snprintf(command, sizeof(command), "cp '%s/fakemps' '%s' && chmod 755 '%s'", self,
+		 fake, fake);
 	ok(!system(command), "a control daemon");
 }
 
@@ -63,7 +64,8 @@ static void set_fault(const char *fault)
 }
 
 /* The last one's answer is in *@req. */
-static int ask(struct gsp_band *req, unsigned int flags, const char *path, const char *band, pid_t pid)
+static int ask(struct gsp_band *req, unsigned int flags, const char *path,
+	       const char *band, pid_t pid)
 {
 	struct reply r;
 	int s = peer(), err;
@@ -189,7 +191,8 @@ static void refused(void)
 	is(ask(&req, 0, "", "", 0), 0, "a group without a band");
 	ok(!*req.band && !*req.pipe, "has no MPS server");
 	is(ask(&req, GSP_BAND_BY_NAME | GSP_BAND_NO_START, "", "blue", 0), 0, "only the name");
-	ok(!strcmp(req.band, "blue") && !*req.pipe && !daemon_of("blue") && !*entry, "nothing is started for it");
+	ok(!strcmp(req.band, "blue") && !*req.pipe && !daemon_of("blue") && !*entry,
+	   "nothing is started for it");
 }
 
 static void life(void)
@@ -201,12 +204,14 @@ static void life(void)
 
 	is(ask(&req, GSP_BAND_BY_NAME, "", "blue", a), 0, "the first program of a band");
 	snprintf(want, sizeof(want), "%s/%u/blue/pipe", mps, (unsigned int)getuid());
-	ok(!strcmp(req.pipe, want) && strstr(req.log, "/blue/log"), "gets the directories: %s", req.pipe);
-	ok(!stat(req.pipe, &st) && (st.st_mode & 07777) == 0700 && !stat(req.log, &st) && (st.st_mode & 07777) == 0700,
-	   "which only the user reaches");
+	ok(!strcmp(req.pipe, want) && strstr(req.log, "/blue/log"),
+	   "gets the directories: %s", req.pipe);
+	ok(!stat(req.pipe, &st) && (st.st_mode & 07777) == 0700 && !stat(req.log, &st) &&
+	   (st.st_mode & 07777) == 0700, "which only the user reaches");
 	blue = daemon_of("blue");
 	ok(blue > 0 && strstr(entry, "\"state\":\"ready\""), "its daemon is ready");
-	snprintf(want, sizeof(want), "pid %d uid %u band blue socket %s", (int)blue, (unsigned int)getuid(), sock_path);
+	snprintf(want, sizeof(want), "pid %d uid %u band blue socket %s", (int)blue,
+		 (unsigned int)getuid(), sock_path);
 	ok(strstr(notes("blue", getuid()), want), "and knows user, band and arbiter");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "blue", b), 0, "the second program");
 	is(daemon_of("blue"), blue, "the same daemon");
@@ -218,14 +223,17 @@ static void life(void)
 	ok(wait_for("blue", "killed by signal 9"), "a dead one: the status says how it died");
 	ok(strstr(entry, "\"deaths\":1"), "and how often");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "blue", a), 0, "who asks meanwhile gets the next one");
-	ok(daemon_of("blue") > 0 && daemon_of("blue") != blue && strstr(entry, "\"starts\":2"), "it was started again");
+	ok(daemon_of("blue") > 0 && daemon_of("blue") != blue && strstr(entry, "\"starts\":2"),
+	   "it was started again");
 	blue = daemon_of("blue");
 	kill(blue, SIGKILL);
-	ok(wait_for("blue", "\"starts\":3"), "and once more, with nobody asking, for the programs that are there");
+	ok(wait_for("blue", "\"starts\":3"),
+	   "and once more, with nobody asking, for the programs that are there");
 	end(a);
 	ok(daemon_of("blue") > 0, "one program ends: the daemon stays");
 	end(b);
-	ok(wait_for("blue", "stopped") && wait_for("red", "stopped"), "the last one ended: they end after a while");
+	ok(wait_for("blue", "stopped") && wait_for("red", "stopped"),
+	   "the last one ended: they end after a while");
 	is(count(notes("blue", getuid()), "quit"), 1, "in order");
 	ok(!runs(red), "and are gone");
 	a = program();
@@ -247,10 +255,12 @@ static void clients(void)
 	is(group_call(GSP_GROUP_SET, "kept", "gpu.band", "kept"), 0, "with a band");
 	is(group_call(GSP_GROUP_BIND, "kept", "procs", self), 0, "with a process");
 	is(ask(&req, 0, "", "", a), 0, "which a child of it is in, too");
-	ok(!strcmp(req.band, "kept") && strstr(req.pipe, "/kept/pipe"), "and so it gets the band's server");
+	ok(!strcmp(req.band, "kept") && strstr(req.pipe, "/kept/pipe"),
+	   "and so it gets the band's server");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "other", a), 0, "another band");
 	attach(&c, 0);
-	is(group_call(GSP_GROUP_SET, "kept", "gpu.band", "new"), EBUSY, "a band with clients keeps its name");
+	is(group_call(GSP_GROUP_SET, "kept", "gpu.band", "new"), EBUSY,
+	   "a band with clients keeps its name");
 	end(a);
 	ok(wait_for("other", "stopped"), "the program ends: the server that nobody uses ends");
 	ok(daemon_of("kept") > 0 && strstr(entry, "ready"), "the one with a client stays");
@@ -268,7 +278,8 @@ static void faults(void)
 
 	set_fault("die");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "broken", a), EIO, "one that dies at once");
-	ok(strstr(req.reason, "status 3") && strstr(req.reason, "no GPU to be found"), "with what it said: %s", req.reason);
+	ok(strstr(req.reason, "status 3") && strstr(req.reason, "no GPU to be found"),
+	   "with what it said: %s", req.reason);
 	set_fault("");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "broken", a), 0, "the next try works");
 	set_fault("deaf");
@@ -356,18 +367,23 @@ static void users(void)
 		if (setgid(65534) || setuid(65534))
 			_exit(100);
 		s = peer();
-		req = (struct gsp_band){ .size = sizeof(req), .flags = GSP_BAND_BY_NAME, .band = "blue", .pid = (uint32_t)mine };
+		req = (struct gsp_band){ .size = sizeof(req), .flags = GSP_BAND_BY_NAME,
+					 .band = "blue", .pid = (uint32_t)mine };
 		status = call(s, GSP_BAND, &req, sizeof(req));
 		if (status != EPERM)
 			_exit(status ? status : 101);
-		req = (struct gsp_band){ .size = sizeof(req), .flags = GSP_BAND_BY_NAME, .band = "blue" };
-		_exit(call(s, GSP_BAND, &req, sizeof(req)) ? 102 : strstr(req.pipe, "/65534/blue/pipe") ? 0 : 103);
+		req = (struct gsp_band){ .size = sizeof(req), .flags = GSP_BAND_BY_NAME,
+					 .band = "blue" };
+		_exit(call(s, GSP_BAND, &req, sizeof(req)) ? 102 :
+		      strstr(req.pipe, "/65534/blue/pipe") ? 0 : 103);
 	}
 	waitpid(other, &status, 0);
-	is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "another user gets an own one, and none for root's process");
+	is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	   "another user gets an own one, and none for root's process");
 	ok(strstr(notes("blue", 65534), "uid 65534 band blue"), "which runs as that user");
 	snprintf(path, sizeof(path), "%s/65534", mps);
-	ok(!stat(path, &st) && st.st_uid == 65534 && (st.st_mode & 07777) == 0700, "in a directory of that user's");
+	ok(!stat(path, &st) && st.st_uid == 65534 && (st.st_mode & 07777) == 0700,
+	   "in a directory of that user's");
 	end(mine);
 }
 
@@ -405,15 +421,18 @@ static void cannot_start(void)
 {
 	char open[96];
 
-	is(daemon_spawn("--mps", "--mps-program", "/nowhere/mps-control", "--mps-dir", mps, "--log-level", "error", NULL), 1,
+	is(daemon_spawn("--mps", "--mps-program", "/nowhere/mps-control", "--mps-dir", mps,
+			"--log-level", "error", NULL), 1,
 	   "a program that there is not: status 1");
-	is(daemon_spawn("--mps", "--mps-program", fake, "--mps-dir", "mps", "--log-level", "error", NULL), 1,
+	is(daemon_spawn("--mps", "--mps-program", fake, "--mps-dir", "mps", "--log-level",
+			"error", NULL), 1,
 	   "a relative directory: status 1");
 	snprintf(open, sizeof(open), "%s/open", dir);
 	mkdir(open, 0700);
 	chmod(open, 0777);
 	strcat(open, "/mps");
-	is(daemon_spawn("--mps", "--mps-program", fake, "--mps-dir", open, "--log-level", "error", NULL), 1,
+	is(daemon_spawn("--mps", "--mps-program", fake, "--mps-dir", open, "--log-level",
+			"error", NULL), 1,
 	   "a directory that others could replace: status 1");
 	is(daemon_spawn("--mps-idle", "x", NULL), 2, "--mps-idle x: status 2");
 	is(daemon_spawn("--mps-wait", "0", NULL), 2, "--mps-wait 0: status 2");

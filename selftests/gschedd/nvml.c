@@ -107,7 +107,8 @@ int main(void)
 
 	daemon_start("--device", DEVICE, "--nvml", "/nowhere/libnvidia-ml.so.1", NULL);
 	text = status_text();
-	ok(!strstr(text, "\"unmanaged\":["), "no library: nothing is said of programs that are not managed");
+	ok(!strstr(text, "\"unmanaged\":["),
+	   "no library: nothing is said of programs that are not managed");
 	free(text);
 	is(daemon_stop(SIGTERM), 0, "ends cleanly");
 
@@ -116,13 +117,16 @@ int main(void)
 		for (;;)
 			pause();
 	set_list("%d 17\n%d 5\n4194303 8 mps\n", (int)stranger, (int)getpid());
-	daemon_start("--device", DEVICE, "--device", "gpu1:101112131415161718191a1b1c1d1e1f:8", "--nvml", library, NULL);
+	daemon_start("--device", DEVICE, "--device", "gpu1:101112131415161718191a1b1c1d1e1f:8",
+		     "--nvml", library, NULL);
 	attach(&c, 0);
 	snprintf(want, sizeof(want), "\"unmanaged\":[{\"pid\":%d,\"comm\":\"nvml\",\"mib\":17},"
 		 "{\"pid\":4194303,\"comm\":\"away3\",\"mib\":8}]", (int)stranger);
-	ok(has(want), "a process that is not attached, by its own name, and one that only NVML can name; not the client");
+	ok(has(want), "a process that is not attached, by its own name, and one that only NVML can "
+	   "name; not the client");
 	text = status_text();
-	ok(strstr(text, "\"name\":\"gpu1\"") && !strstr(strstr(text, "\"name\":\"gpu1\""), "\"unmanaged\":["),
+	ok(strstr(text, "\"name\":\"gpu1\"") && !strstr(strstr(text, "\"name\":\"gpu1\""),
+							"\"unmanaged\":["),
 	   "nothing of a device that NVML does not know");
 	free(text);
 	set_list("%s", "");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The protocol: what each call gives, and the errno of each wrong one, all its other fields being right. */
+/*
+ * The protocol: what each call gives, and the errno of each wrong one, all its other fields being
+ * right.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,8 +30,8 @@ static void packets(void)
 
 	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "INFO");
 	ok(info.features & GSCHED_FEATURE_LEASE && info.features & GSCHED_FEATURE_HPF &&
-	   info.features & GSCHED_FEATURE_BANDS && info.features & GSCHED_FEATURE_CORUN && info.devices == 1,
-	   "INFO tells the features and one device");
+	   info.features & GSCHED_FEATURE_BANDS && info.features & GSCHED_FEATURE_CORUN &&
+	   info.devices == 1, "INFO tells the features and one device");
 	for (unsigned int i = 0; i < 4; i++) {
 		static const unsigned int types[] = { 0x07, 0x3f, GSP_MONITOR + 1, UINT32_MAX };
 
@@ -41,7 +44,8 @@ static void packets(void)
 	is(call(s, GSP_INFO, &info, 3), EINVAL, "a body too short for its size: EINVAL");
 	memcpy(big, &h, sizeof(h));
 	send_raw(s, big, sizeof(big), NULL, 0);
-	ok(receive(s, &r, 10000) && r.h.err == EMSGSIZE && r.h.cookie == 7, "a packet too long: EMSGSIZE, with its cookie");
+	ok(receive(s, &r, 10000) && r.h.err == EMSGSIZE && r.h.cookie == 7,
+	   "a packet too long: EMSGSIZE, with its cookie");
 	info = (struct gsched_info){ .size = sizeof(info) - 1 };
 	is(call(s, GSP_INFO, &info, sizeof(info)), EINVAL, "size too small: EINVAL");
 	info.size = sizeof(info) + 8;
@@ -54,9 +58,11 @@ static void packets(void)
 	is(call(s, GSP_INFO, &longer, sizeof(longer)), E2BIG, "a tail that is not zero: E2BIG");
 
 	send_req(s, GSP_INFO, 2, 9, &info, sizeof(info), -1);
-	ok(receive(s, &r, 10000) && r.h.err == EOPNOTSUPP && r.h.cookie == 9, "an unknown header flag: EOPNOTSUPP");
+	ok(receive(s, &r, 10000) && r.h.err == EOPNOTSUPP && r.h.cookie == 9,
+	   "an unknown header flag: EOPNOTSUPP");
 	send_req(s, GSP_INFO, GSP_FLAG_ASYNC, 9, &info, sizeof(info), -1);
-	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "ASYNC on a call that has an answer: EINVAL");
+	ok(receive(s, &r, 10000) && r.h.err == EINVAL,
+	   "ASYNC on a call that has an answer: EINVAL");
 	info.flags = 1;
 	is(call(s, GSP_INFO, &info, sizeof(info)), EOPNOTSUPP, "INFO: unknown flag: EOPNOTSUPP");
 	info.flags = 0;
@@ -66,7 +72,8 @@ static void packets(void)
 
 	if (pipe2(pipe_fd, O_CLOEXEC))
 		exit(1);
-	is(call_fds(s, GSP_INFO, &info, sizeof(info), pipe_fd[1], &r), EINVAL, "a descriptor that no one asked for: EINVAL");
+	is(call_fds(s, GSP_INFO, &info, sizeof(info), pipe_fd[1], &r), EINVAL,
+	   "a descriptor that no one asked for: EINVAL");
 	close(pipe_fd[1]);
 	is(read(pipe_fd[0], &c, 1), 0, "and it is closed");
 	close(pipe_fd[0]);
@@ -76,7 +83,8 @@ static void packets(void)
 	memcpy(big, &h, sizeof(h));
 	memcpy(big + sizeof(h), &info, sizeof(info));
 	send_raw(s, big, sizeof(h) + sizeof(info), fds, 3);
-	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "more descriptors than any call takes: EINVAL");
+	ok(receive(s, &r, 10000) && r.h.err == EINVAL,
+	   "more descriptors than any call takes: EINVAL");
 	close(pipe_fd[1]);
 	is(read(pipe_fd[0], &c, 1), 0, "and they are closed");
 	close(pipe_fd[0]);
@@ -111,13 +119,15 @@ static void attaching(void)
 	is(call_fds(s, GSP_ATTACH, &req, sizeof(req), -1, &r), 0, "ATTACH");
 	is(r.n_fds, 2, "gives two descriptors");
 	ok(req.sms == SMS && req.arb_size == sizeof(struct gsched_arb_page) && req.client_id &&
-	   req.cl_size == sizeof(struct gsched_cl_page) && !req.arb_offset && !req.cl_offset, "and says what they are");
+	   req.cl_size == sizeof(struct gsched_cl_page) && !req.arb_offset && !req.cl_offset,
+	   "and says what they are");
 
 	p = mmap(NULL, req.arb_size, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd[0], 0);
 	ok(p == MAP_FAILED && errno == EACCES, "the arbiter's page cannot be mapped writable");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r.fd[0]);
 	fd = open(path, O_RDWR);
-	p = fd < 0 ? MAP_FAILED : mmap(NULL, req.arb_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	p = fd < 0 ? MAP_FAILED : mmap(NULL, req.arb_size, PROT_READ | PROT_WRITE,
+				       MAP_SHARED, fd, 0);
 	ok(p == MAP_FAILED, "nor after opening it again");
 	ok(fd < 0 || (write(fd, "x", 1) < 0 && errno == EPERM), "nor can it be written to");
 	if (fd >= 0)
@@ -125,7 +135,8 @@ static void attaching(void)
 	ok(ftruncate(r.fd[1], 0) < 0 && errno == EPERM, "the client's page cannot be cut short");
 	ok(fcntl(r.fd[1], F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0 && errno == EPERM, "nor sealed");
 	p = mmap(NULL, req.arb_size, PROT_READ, MAP_SHARED, r.fd[0], 0);
-	ok(p != MAP_FAILED && ((struct gsched_arb_page *)p)->header.sms == SMS, "the arbiter's page reads");
+	ok(p != MAP_FAILED && ((struct gsched_arb_page *)p)->header.sms == SMS,
+	   "the arbiter's page reads");
 	munmap(p, req.arb_size);
 	reply_free(&r);
 	is(call(s, GSP_ATTACH, &req, sizeof(req)), EBUSY, "ATTACH twice: EBUSY");
@@ -133,9 +144,11 @@ static void attaching(void)
 
 	attach(&c, GSCHED_ATTACH_MPS);
 	attach(&d, GSCHED_ATTACH_MPS);
-	ok(d.info.mode == GSCHED_MODE_SPATIAL && d.arb->header.mode == GSCHED_MODE_SPATIAL, "clients under MPS: spatial");
+	ok(d.info.mode == GSCHED_MODE_SPATIAL && d.arb->header.mode == GSCHED_MODE_SPATIAL,
+	   "clients under MPS: spatial");
 	attach(&e, 0);
-	ok(e.info.mode == GSCHED_MODE_TEMPORAL && d.arb->header.mode == GSCHED_MODE_TEMPORAL, "one of them is not: temporal");
+	ok(e.info.mode == GSCHED_MODE_TEMPORAL && d.arb->header.mode == GSCHED_MODE_TEMPORAL,
+	   "one of them is not: temporal");
 	detach(&c);
 	detach(&d);
 	detach(&e);
@@ -190,32 +203,37 @@ static void submitting(void)
 	{
 		struct reply r;
 
-		ok(receive(c.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.err == EINVAL && r.h.cookie == 3,
-		   "ASYNC without NOWAIT: EINVAL");
+		ok(receive(c.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.err == EINVAL &&
+		   r.h.cookie == 3, "ASYNC without NOWAIT: EINVAL");
 	}
 	detach(&c);
 }
 
 static void reporting(void)
 {
-	struct gsched_report ok_req = { .size = sizeof(ok_req), .flags = GSCHED_REPORT__ALL, .activity = GSCHED_ACTIVITY_BUSY }, req;
+	struct gsched_report ok_req = { .size = sizeof(ok_req), .flags = GSCHED_REPORT__ALL,
+					.activity = GSCHED_ACTIVITY_BUSY }, req;
 	struct gsched_submit sub = task(0, 1, 1);
 	struct peer_client c;
 	int s = peer();
 
-	is(call(s, GSP_REPORT, &ok_req, sizeof(ok_req)), ENOTCONN, "REPORT before ATTACH: ENOTCONN");
+	is(call(s, GSP_REPORT, &ok_req, sizeof(ok_req)), ENOTCONN,
+	   "REPORT before ATTACH: ENOTCONN");
 	close(s);
 	attach(&c, GSCHED_ATTACH_SLICE);
 	is(call(c.s, GSP_REPORT, &ok_req, sizeof(ok_req)), 0, "REPORT");
 	req = ok_req;
 	req.flags = GSCHED_REPORT__ALL + 1;
-	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EOPNOTSUPP, "REPORT: unknown flag: EOPNOTSUPP");
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EOPNOTSUPP,
+	   "REPORT: unknown flag: EOPNOTSUPP");
 	req = ok_req;
 	req.prioritised = 2;
-	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: prioritised is 0 or 1: EINVAL");
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL,
+	   "REPORT: prioritised is 0 or 1: EINVAL");
 	req = ok_req;
 	req.activity = GSCHED_ACTIVITY_BUSY + 1;
-	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: activity out of range: EINVAL");
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL,
+	   "REPORT: activity out of range: EINVAL");
 	req = ok_req;
 	req.slice_error = 4096;
 	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: no errno: EINVAL");
@@ -232,7 +250,8 @@ static void reporting(void)
 
 static void administration(void)
 {
-	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 99 }, .name = "gpu9", .sms = 8 };
+	struct gsched_device_add add = { .size = sizeof(add), .uuid = { 99 },
+					 .name = "gpu9", .sms = 8 };
 	struct gsched_device_del del = { .size = sizeof(del), .uuid = { 99 } };
 	struct gsp_group group = { .size = sizeof(group) };
 	int s = peer();
@@ -260,28 +279,36 @@ static void administration(void)
 	is(call(s, 0x02, &del, sizeof(del)), EBUSY, "DEVICE_DEL with a group: EBUSY");
 	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");
 	is(call(s, 0x02, &del, sizeof(del)), 0, "DEVICE_DEL");
-	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), ENODEV, "a group of a device that is gone: ENODEV");
+	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), ENODEV,
+	   "a group of a device that is gone: ENODEV");
 
 	group = (struct gsp_group){ .size = sizeof(group), .file = "mode", .value = "spatial" };
 	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET mode");
 	strcpy(group.value, "sideways");
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: unknown mode: EINVAL");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL,
+	   "DEVICE_SET: unknown mode: EINVAL");
 	strcpy(group.value, "auto\n");
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET: a newline as echo writes it");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0,
+	   "DEVICE_SET: a newline as echo writes it");
 	strcpy(group.file, "policy");
 	strcpy(group.value, "chance");
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: unknown policy: EINVAL");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL,
+	   "DEVICE_SET: unknown policy: EINVAL");
 	strcpy(group.value, "chaos");
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET: policy chaos is only for a daemon started with it: EINVAL");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL,
+	   "DEVICE_SET: policy chaos is only for a daemon started with it: EINVAL");
 	strcpy(group.value, "hpf");
 	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "DEVICE_SET policy");
 	strcpy(group.file, "colour");
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), ENOENT, "DEVICE_SET: unknown file: ENOENT");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), ENOENT,
+	   "DEVICE_SET: unknown file: ENOENT");
 	strcpy(group.file, "mode");
 	strcpy(group.path, "x");
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "DEVICE_SET with a group: EINVAL");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL,
+	   "DEVICE_SET with a group: EINVAL");
 	group.flags = 1;
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EOPNOTSUPP, "DEVICE_SET: unknown flag: EOPNOTSUPP");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EOPNOTSUPP,
+	   "DEVICE_SET: unknown flag: EOPNOTSUPP");
 	group.flags = 0;
 	memset(group.path, 'x', sizeof(group.path));
 	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), EINVAL, "a path without end: EINVAL");
@@ -299,7 +326,8 @@ static bool hears(int fd, const char *what, bool wait)
 	char line[1024 + 1];
 	ssize_t n;
 
-	while (poll(&p, 1, wait ? 10000 : 0) > 0 && (n = recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT)) > 0) {
+	while (poll(&p, 1, wait ? 10000 : 0) > 0 &&
+	       (n = recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT)) > 0) {
 		line[n] = '\0';
 		if (strstr(line, what))
 			return true;
@@ -318,7 +346,8 @@ static void monitors(void)
 	struct reply r;
 
 	req.flags = GSP_MONITOR__ALL + 1;
-	is(call(s, GSP_MONITOR, &req, sizeof(req)), EOPNOTSUPP, "MONITOR: unknown flag: EOPNOTSUPP");
+	is(call(s, GSP_MONITOR, &req, sizeof(req)), EOPNOTSUPP,
+	   "MONITOR: unknown flag: EOPNOTSUPP");
 	req.flags = 0;
 	req.size = 4;
 	is(call(s, GSP_MONITOR, &req, 4), EINVAL, "MONITOR: too short: EINVAL");
@@ -329,8 +358,8 @@ static void monitors(void)
 	req.flags = GSP_MONITOR_TASKS;
 	is(call_fds(s, GSP_MONITOR, &req, sizeof(req), -1, &r), 0, "another one");
 	slow = r.fd[0];
-	ok(hears(few, "\"object\":\"device\"", true) && hears(few, "\"object\":\"group\",\"group\":\"/\"", true),
-	   "what there is comes first");
+	ok(hears(few, "\"object\":\"device\"", true) &&
+	   hears(few, "\"object\":\"group\",\"group\":\"/\"", true), "what there is comes first");
 	is(call(s, GSP_GROUP_CREATE, &group, sizeof(group)), 0, "a group");
 	ok(hears(few, "\"event\":\"group-add\",\"group\":\"watched\"", true), "it is told of");
 	attach(&c, GSCHED_ATTACH_MPS);
@@ -344,12 +373,15 @@ static void monitors(void)
 	}
 	is(err, 0, "ten thousand tasks, and one who does not read");
 	detach(&c);
-	ok(hears(few, "\"event\":\"client-delete\"", true), "who asked for no tasks heard of none, and of the client's end");
-	ok(hears(slow, ",\"class\":\"H_M\"}", true) && hears(slow, "\"event\":\"done\"", true), "tasks come to who asked for them, with their class");
+	ok(hears(few, "\"event\":\"client-delete\"", true),
+	   "who asked for no tasks heard of none, and of the client's end");
+	ok(hears(slow, ",\"class\":\"H_M\"}", true) && hears(slow, "\"event\":\"done\"", true),
+	   "tasks come to who asked for them, with their class");
 	while (hears(slow, "{", false))
 		;
 	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");
-	ok(hears(slow, "\"event\":\"lost\",\"lines\":", true), "the one that did not read is told that lines are lost");
+	ok(hears(slow, "\"event\":\"lost\",\"lines\":", true),
+	   "the one that did not read is told that lines are lost");
 	ok(hears(slow, "group-delete", true), "and goes on");
 	close(slow);
 	for (int i = 0; i < 15; i++) {
@@ -391,7 +423,8 @@ static void by_force(void)
 	old.__reserved = 1;
 	is(submit(&c, &old), EOPNOTSUPP, "SUBMIT with a reserved field: EOPNOTSUPP");
 	text = status_text();
-	ok(strstr(text, "\"stream\":\"987654321987654321\"") && strstr(text, "\"stream\":\"0\""), "the status shows the streams");
+	ok(strstr(text, "\"stream\":\"987654321987654321\"") && strstr(text, "\"stream\":\"0\""),
+	   "the status shows the streams");
 	free(text);
 	req = task(0, 1, 4);
 	send_req(d.s, GSP_SUBMIT, 0, 77, &req, sizeof(req), -1);
@@ -408,10 +441,12 @@ static void by_force(void)
 	ok(!gone, "nobody is sent away for that");
 	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");
 	is(call(s, 0x02, &del, sizeof(del)), 0, "DEVICE_DEL by force");
-	ok(receive(d.s, &r, 10000) && r.h.cookie == 77 && r.h.err == ENODEV, "who waits gets ENODEV");
+	ok(receive(d.s, &r, 10000) && r.h.cookie == 77 && r.h.err == ENODEV,
+	   "who waits gets ENODEV");
 	ok(next_event(&d, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "and EVENT_GONE");
 	ok(next_event(&c, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "as who runs does");
-	ok(c.arb->header.lease == GSCHED_LEASE_NONE && page_limit(&c, 0) == SMS * GSCHED_CAPSM, "whose task may use what there is");
+	ok(c.arb->header.lease == GSCHED_LEASE_NONE && page_limit(&c, 0) == SMS * GSCHED_CAPSM,
+	   "whose task may use what there is");
 	is(submit(&c, &req), ENODEV, "SUBMIT: ENODEV");
 	is(complete(&c, 0, 1, 0), ENODEV, "COMPLETE: ENODEV");
 	ok(!next_event(&c, &ev, 0), "and no event comes after it");
@@ -422,7 +457,8 @@ static void by_force(void)
 	is(call(s, 0x01, &add, sizeof(add)), 0, "the device comes again");
 
 	group = (struct gsp_group){ .size = sizeof(group), .file = "clients_max", .value = "many" };
-	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL, "clients_max: not a number: EINVAL");
+	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), EINVAL,
+	   "clients_max: not a number: EINVAL");
 	strcpy(group.value, "1");
 	is(call(s, GSP_DEVICE_SET, &group, sizeof(group)), 0, "clients_max 1");
 	attach(&c, 0);
@@ -430,7 +466,8 @@ static void by_force(void)
 		struct gsched_attach again = { .size = sizeof(again) };
 
 		memcpy(again.uuid, uuid, sizeof(uuid));
-		is(call(s, GSP_ATTACH, &again, sizeof(again)), ENOSPC, "ATTACH of one more: ENOSPC");
+		is(call(s, GSP_ATTACH, &again, sizeof(again)), ENOSPC,
+		   "ATTACH of one more: ENOSPC");
 		detach(&c);
 		while (call_fds(s, GSP_ATTACH, &again, sizeof(again), -1, &r))
 			;

@@ -219,8 +219,8 @@ static void divide_tests(void)
 	s[2] = (struct qos_share){ .model = &none, .least = 1, .most = 16, .weight = 1 };
 	qos_divide(s, 3, 16);
 	ok(s[0].sms == 8 && s[1].sms == 2 && s[2].sms == 6,
-	   "bandwidth: half of it is the target's, so the other one gets 2 SMs and not 4 (%u, %u, %u)",
-	   s[0].sms, s[1].sms, s[2].sms);
+	   "bandwidth: half of it is the target's, so the other one gets 2 SMs and not "
+	   "4 (%u, %u, %u)", s[0].sms, s[1].sms, s[2].sms);
 	s[1].bandwidth = 0;
 	qos_divide(s, 3, 16);
 	ok(s[1].sms >= 4, "without a bound it has more (%u)", s[1].sms);
@@ -474,7 +474,10 @@ static void plan_tests(void)
 	load(&web, 300);
 	is(q.group[1].sms, 4, "and back, slowly");
 
-	/* one request takes longer than predicted, and still meets the target; 4100 us are just enough */
+	/*
+	 * one request takes longer than predicted, and still meets the target; 4100 us are just
+	 * enough
+	 */
 	start(4600);
 	load(&web, 200);
 	web.rigid = true;
@@ -498,8 +501,8 @@ static void plan_tests(void)
 		web.work = i % 50 ? 16000 : 28000;
 		missed += load(&web, 1) > 5000 && i >= 500;
 	}
-	ok(q.group[1].sms > us && missed <= 12, "slow ones, 20 of 1000: %s, and %d are missed", plan,
-	   missed);
+	ok(q.group[1].sms > us && missed <= 12, "slow ones, 20 of 1000: %s, and %d are missed",
+	   plan, missed);
 
 	/* one request of 5 kernels falls behind, in the middle */
 	start(30000);

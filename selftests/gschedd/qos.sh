@@ -42,14 +42,16 @@ qos() { "$ctl" status --json | jq -e '.devices[0].qos.groups[0] | '"$1" >/dev/nu
 planned() {
 	local web a b
 	web=$(group_read web capsm.plan) a=$(group_read a capsm.plan) b=$(group_read b capsm.plan)
-	[ "$web" != none ] && jq -ne --argjson web "$web" --argjson a "$a" --argjson b "$b" "$1" >/dev/null
+	[ "$web" != none ] && jq -ne --argjson web "$web" --argjson a "$a" --argjson b "$b" "$1" \
+		>/dev/null
 }
 policy() { "$ctl" status --json | jq -e --arg p "$1" '.devices[0].policy == $p' >/dev/null; }
 
 "$ctl" qos --verbose --ttl 800 >"$OUT/qos.log" 2>"$OUT/qos.err" &
 planner=$!
 wait_for 10 test -s "$report"
-expect 0 "qos: no plan: no group with a latency target has a program" "nothing to plan" "$ctl" status
+expect 0 "qos: no plan: no group with a latency target has a program" "nothing to plan" \
+	"$ctl" status
 expect 1 "process $planner plans it already" "a second planner" "$ctl" qos
 policy hpf
 ok $? "and the policy is as it was"
@@ -154,5 +156,6 @@ stop_gschedd
 ok $? "gschedd ends, and with it the planner"
 cp "$B/bin/gschedd" "$OUT/gschedd"
 expect 1 "--qos: $OUT/gschedctl: No such file" "gschedctl is not there" \
-	env LD_LIBRARY_PATH="$B/lib:$B/lib/bundle" "$OUT/gschedd" --socket "$OUT/socket" --cache "" --driver "" --embedded --qos
+	env LD_LIBRARY_PATH="$B/lib:$B/lib/bundle" "$OUT/gschedd" --socket "$OUT/socket" \
+	--cache "" --driver "" --embedded --qos
 done_testing

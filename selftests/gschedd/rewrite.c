@@ -22,7 +22,8 @@ static const char kernel[] =
 	"\t.reg .b32 %r<6>;\n\t.reg .b64 %rd<5>;\n\n"
 	"\tld.param.u64 %rd1, [out];\n\tcvta.to.global.u64 %rd2, %rd1;\n"
 	"\tmov.u32 %r1, %ctaid.x;\n\tmov.u32 %r2, %ntid.x;\n\tmov.u32 %r3, %tid.x;\n"
-	"\tmad.lo.s32 %r4, %r1, %r2, %r3;\n\tmul.wide.s32 %rd3, %r4, 4;\n\tadd.s64 %rd4, %rd2, %rd3;\n"
+	"\tmad.lo.s32 %r4, %r1, %r2, %r3;\n\tmul.wide.s32 %rd3, %r4, 4;\n"
+	"\tadd.s64 %rd4, %rd2, %rd3;\n"
 	"\tst.global.u32 [%rd4], %r4;\n\tret;\n}\n";
 
 static int memfd(const void *data, size_t size)
@@ -45,7 +46,8 @@ static struct data data_of(int fd)
 	struct data d;
 	struct stat st;
 
-	if (fstat(fd, &st) || !(d.p = calloc(1, st.st_size + 1)) || pread(fd, d.p, st.st_size, 0) != st.st_size)
+	if (fstat(fd, &st) || !(d.p = calloc(1, st.st_size + 1)) ||
+	    pread(fd, d.p, st.st_size, 0) != st.st_size)
 		exit(1);
 	d.size = st.st_size;
 	return d;
@@ -59,7 +61,8 @@ static bool equal(const struct data *a, const struct data *b)
 /* Is it a description that holds @text? */
 static bool describes(const struct data *d, const char *text)
 {
-	return d->p && d->size > 4 && !memcmp(d->p, "GSRD", 4) && memmem(d->p, d->size, text, strlen(text));
+	return d->p && d->size > 4 && !memcmp(d->p, "GSRD", 4) &&
+	       memmem(d->p, d->size, text, strlen(text));
 }
 
 struct answer {
@@ -138,7 +141,8 @@ static int reopened(int fd, int flags)
 
 static void bad_requests(void)
 {
-	struct gsp_rewrite good = { .size = sizeof(good), .arch = 90, .image_size = sizeof(kernel) - 1 }, req;
+	struct gsp_rewrite good = { .size = sizeof(good), .arch = 90,
+				    .image_size = sizeof(kernel) - 1 }, req;
 	char path[128];
 	int pipe_fd[2], fd;
 #define IMAGE	memfd(kernel, sizeof(kernel) - 1)
@@ -190,17 +194,21 @@ static void bad_requests(void)
 
 static void refusals(void)
 {
-	static const char junk[] = "\177ELF and nothing more", broken[] = ".version 8.0\n.target sm_70\n.entry {{{";
+	static const char junk[] = "\177ELF and nothing more",
+		broken[] = ".version 8.0\n.target sm_70\n.entry {{{";
 	static const char unknown[] =
-		".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry odd()\n{\n\tfrobnicate;\n\tret;\n}\n";
+		".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry odd()\n{\n"
+		"\tfrobnicate;\n\tret;\n}\n";
 	struct answer a, again;
 	char *text;
 
 	is(rewrite(junk, sizeof(junk), &a), ENOEXEC, "not PTX: ENOEXEC");
 	ok(!a.ptx.p && describes(&a.description, "PTX"), "with a description that says why");
 	answer_free(&a);
-	is(rewrite(unknown, sizeof(unknown) - 1, &a), ENOEXEC, "a kernel that cannot be rewritten: ENOEXEC");
-	ok(!a.ptx.p && describes(&a.description, "odd") && describes(&a.description, "unknown instruction"),
+	is(rewrite(unknown, sizeof(unknown) - 1, &a), ENOEXEC,
+	   "a kernel that cannot be rewritten: ENOEXEC");
+	ok(!a.ptx.p && describes(&a.description, "odd") &&
+	   describes(&a.description, "unknown instruction"),
 	   "with a description that has the kernel and why");
 	answer_free(&a);
 	is(rewrite(broken, sizeof(broken) - 1, &a), ENOEXEC, "broken PTX: ENOEXEC");
@@ -282,10 +290,12 @@ static void caching(void)
 	int entries;
 	int len = snprintf(image, sizeof(image), "%s// %s\n", kernel, "caching");
 
-	ok(!stat(cache_dir(), &st) && (st.st_mode & 0777) == 0700, "the cache's directory is closed to others");
+	ok(!stat(cache_dir(), &st) && (st.st_mode & 0777) == 0700,
+	   "the cache's directory is closed to others");
 	hits = number("hits");
 	is(rewrite(image, len, &a), 0, "an image not seen before");
-	ok(a.ptx.p && strstr(a.ptx.p, "fill__gsched") && describes(&a.description, "fill"), "gives twins and a description");
+	ok(a.ptx.p && strstr(a.ptx.p, "fill__gsched") && describes(&a.description, "fill"),
+	   "gives twins and a description");
 	is(number("hits"), hits, "a miss");
 	is(rewrite(image, len, &b), 0, "the same image");
 	is(number("hits"), hits + 1, "a hit");
@@ -296,7 +306,8 @@ static void caching(void)
 		each_entry(harm[i], NULL);
 		is(rewrite(image, len, &b), 0, "with a damaged entry (%zu)", i);
 		is(number("hits"), hits, "it is not believed");
-		ok(equal(&a.ptx, &b.ptx) && equal(&a.description, &b.description), "the result is right");
+		ok(equal(&a.ptx, &b.ptx) && equal(&a.description, &b.description),
+		   "the result is right");
 		answer_free(&b);
 		is(rewrite_err(image, len), 0, "and then");
 		is(number("hits"), hits + 1, "it is in the cache again");
@@ -313,8 +324,8 @@ static void caching(void)
 	}
 	size = 0;
 	entries = each_entry(NULL, &size);
-	ok(entries > 0 && entries < 21 && size > 0 && size <= 256 * 1024, "it stays below its bound: %d entries, %ld bytes", entries,
-	   size);
+	ok(entries > 0 && entries < 21 && size > 0 && size <= 256 * 1024,
+	   "it stays below its bound: %d entries, %ld bytes", entries, size);
 	hits = number("hits");
 	is(rewrite_err(image, len), 0, "what was used last");
 	is(number("hits"), hits + 1, "is still in it");
@@ -325,7 +336,8 @@ static void options(void)
 {
 	char image[sizeof(kernel) + 64], *text;
 	int len = snprintf(image, sizeof(image), "%s// %s\n", kernel, "options"), fd, s;
-	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = len, .flags = GSP_REWRITE_RESUMABLE };
+	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = len,
+				   .flags = GSP_REWRITE_RESUMABLE };
 	long hits = number("hits");
 
 	is(rewrite_err(image, len), 0, "an image without options");
@@ -335,19 +347,22 @@ static void options(void)
 		s = peer();
 		fd = memfd(image, len);
 		req.flags = i < 2 ? GSP_REWRITE_RESUMABLE : GSP_REWRITE_MODES;
-		is(call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r), 0, "the same image, %s (%d)", i < 2 ? "resumable" : "all modes",
-		   i % 2);
+		is(call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r), 0,
+		   "the same image, %s (%d)", i < 2 ? "resumable" : "all modes", i % 2);
 		is(r.n_fds, 2, "twins and their description");
-		is(number("hits"), hits + (i + 1) / 2, i % 2 ? "now from the cache" : "not what the cache has without the option");
+		is(number("hits"), hits + (i + 1) / 2, i % 2 ? "now from the cache" :
+		   "not what the cache has without the option");
 		text = data_of(r.fd[0]).p;
-		ok(!strstr(text, "_by_index:") == (i < 2), "limits by worker in %s", i < 2 ? "none" : "these twins");
+		ok(!strstr(text, "_by_index:") == (i < 2), "limits by worker in %s",
+		   i < 2 ? "none" : "these twins");
 		free(text);
 		reply_free(&r);
 		close(fd);
 		close(s);
 	}
 	text = status_text();
-	ok(strstr(text, "\"resumable\":[{\"kernel\":\"fill\",\"points\":"), "the status says of its kernel how often it can be left");
+	ok(strstr(text, "\"resumable\":[{\"kernel\":\"fill\",\"points\":"),
+	   "the status says of its kernel how often it can be left");
 	free(text);
 }
 
@@ -418,8 +433,10 @@ static void robustness(void)
 static char *big_image(int number, size_t *size)
 {
 	static const char entry[] =
-		".visible .entry f%d_%d(.param .u64 out)\n{\n\t.reg .b32 %%r<2>;\n\t.reg .b64 %%rd<3>;\n"
-		"\tld.param.u64 %%rd1, [out];\n\tcvta.to.global.u64 %%rd2, %%rd1;\n\tmov.u32 %%r1, %%ctaid.x;\n"
+		".visible .entry f%d_%d(.param .u64 out)\n{\n\t.reg .b32 %%r<2>;\n"
+		"\t.reg .b64 %%rd<3>;\n"
+		"\tld.param.u64 %%rd1, [out];\n\tcvta.to.global.u64 %%rd2, %%rd1;\n"
+		"\tmov.u32 %%r1, %%ctaid.x;\n"
 		"\tst.global.u32 [%%rd2], %%r1;\n\tret;\n}\n";
 	char *text = NULL;
 	FILE *f = open_memstream(&text, size);
@@ -505,7 +522,9 @@ static int open_files(pid_t pid)
 	return n;
 }
 
-/* It is in its sandbox. A build with a sanitizer, which has no filter, keeps the standard streams */
+/*
+ * It is in its sandbox. A build with a sanitizer, which has no filter, keeps the standard streams
+ */
 static bool is_apart(pid_t pid)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -515,7 +534,10 @@ static bool is_apart(pid_t pid)
 #endif
 }
 
-/* The same for one that is in its sandbox, which is a moment after the fork. *@s: the connection that asked; other images are tried */
+/*
+ * The same for one that is in its sandbox, which is a moment after the fork. *@s: the connection
+ * that asked; other images are tried
+ */
 static pid_t catch_apart(int *s)
 {
 	static int number = 300;
@@ -527,7 +549,8 @@ static pid_t catch_apart(int *s)
 		pid = catch();
 		if (pid && !is_apart(pid)) {
 			kill(pid, SIGCONT);
-			for (int i = 0; i < 10000 && child_of(child_of(daemon_pid)) == pid && !is_apart(pid); i++)
+			for (int i = 0; i < 10000 && child_of(child_of(daemon_pid)) == pid &&
+			     !is_apart(pid); i++)
 				usleep(100);
 			kill(pid, SIGSTOP);
 		}
@@ -559,7 +582,8 @@ static void apart(void)
 	if (getuid())
 		skip("needs root", "as nobody");
 	else
-		ok(has(pid, "Uid:\t65534\t65534\t65534\t65534") && has(pid, "Gid:\t65534\t65534\t65534\t65534"), "as nobody");
+		ok(has(pid, "Uid:\t65534\t65534\t65534\t65534") &&
+		   has(pid, "Gid:\t65534\t65534\t65534\t65534"), "as nobody");
 	kill(pid, SIGSEGV);
 	kill(pid, SIGCONT);
 	is(answer(s), EIO, "it crashes: the request fails with EIO");
@@ -611,7 +635,8 @@ static void fairness(void)
 	if (!pid)
 		hog(pipe_fd[1]);
 	held = catch();
-	is(read(pipe_fd[0], &n, sizeof(n)) == sizeof(n) ? n : -1, JOBS, "a user has many images to be rewritten");
+	is(read(pipe_fd[0], &n, sizeof(n)) == sizeof(n) ? n : -1, JOBS,
+	   "a user has many images to be rewritten");
 	n = ask(200);
 	kill(held, SIGCONT);
 	is(answer(n), 0, "another user has one");

@@ -42,26 +42,33 @@ systemd() {
 	wait_for 20 grep -q ready "$OUT/systemd" || die "no systemd: $(cat "$OUT/systemd")"
 }
 
-# unscoped TEXT NAME: the program runs within four seconds, where it is, and why is said only if it is asked for
+# unscoped TEXT NAME: the program runs within four seconds, where it is, and why is said only if it
+# is asked for
 unscoped() {
 	local began=$SECONDS
-	expect 0 "gschedctl: group web: no scope of its own: $1" "$2" "$ctl" run -v -g web -- cat /proc/self/cgroup
+	expect 0 "gschedctl: group web: no scope of its own: $1" "$2" \
+		"$ctl" run -v -g web -- cat /proc/self/cgroup
 	grep -qxF "0::$mine" "$OUT/out" && [ $((SECONDS - began)) -le 4 ]
 	ok $? "$2: and the program runs where it was"
 }
 
 # in_group PID: the group of a program that is a client by now
 in_group() {
-	"$ctl" status --json | jq -e --argjson p "$1" --arg g "$2" '.devices[0].clients | any(.pid == $p and .group == $g)'
+	"$ctl" status --json |
+		jq -e --argjson p "$1" --arg g "$2" \
+		'.devices[0].clients | any(.pid == $p and .group == $g)'
 }
 
-# orphan GROUP OPTION...: a program that runs on after the one that gschedctl started has ended, and is nobody's child
+# orphan GROUP OPTION...: a program that runs on after the one that gschedctl started has ended, and
+# is nobody's child
 orphan() {
 	local group=$1 pid; shift
 	rm -f "$OUT/pid"
 	# shellcheck disable=SC2016
-	"$ctl" run "$@" -g web -- sh -c 'setsid sh -c "echo \$\$ >$0/pid; until [ -e $0/go ]; do sleep 0.02; done
-		exec $1/programs/batch-drv --blocks 64 --kernels 1000000" >/dev/null 2>&1 &' "$OUT" "$B"
+	"$ctl" run "$@" -g web \
+		-- sh -c 'setsid sh -c "echo \$\$ >$0/pid; until [ -e $0/go ]; do sleep 0.02; done
+		exec $1/programs/batch-drv --blocks 64 --kernels 1000000" >/dev/null 2>&1 &' \
+			"$OUT" "$B"
 	wait_for 10 test -s "$OUT/pid" && pid=$(<"$OUT/pid") || return 1
 	wait_for 10 sh -c "! $ctl group get web procs | grep -q ."
 	touch "$OUT/go"
@@ -77,7 +84,8 @@ start_gschedd --embedded --nvml '' --driver "$B/vgpu/libcuda.so.1"
 mine=$(sed -n 's/^0:://p' /proc/self/cgroup)
 case $mine in
 / | *.scope) ;;
-*)	mkdir -p "$top/tests.scope" 2>/dev/null && echo $$ >"$top/tests.scope/cgroup.procs" || skip "cgroups cannot be written"
+*)	mkdir -p "$top/tests.scope" 2>/dev/null && echo $$ >"$top/tests.scope/cgroup.procs" ||
+	skip "cgroups cannot be written"
 	mine=$(sed -n 's/^0:://p' /proc/self/cgroup) ;;
 esac
 
@@ -114,13 +122,15 @@ fi
 # where it is seen from here, which may be a namespace
 at=$(sh -c "echo \$\$ >$top/cgroup.procs && sed -n 's/^0:://p' /proc/self/cgroup")
 slice="$at/gsched.slice/gsched-a\\x2dx.slice/gsched-a\\x2dx-b.slice"
-expect 0 "0::$slice/gsched-a\\x2dx-b-" "a scope in slices as the groups are" "$ctl" run -v -g a-x/b -- cat /proc/self/cgroup
+expect 0 "0::$slice/gsched-a\\x2dx-b-" "a scope in slices as the groups are" \
+	"$ctl" run -v -g a-x/b -- cat /proc/self/cgroup
 grep -qF "gschedctl: group a-x/b: in $slice/gsched-a\\x2dx-b-" "$OUT/err"
 ok $? "run -v says which"
 expect 0 "$slice" "the slice is the group's cgroup" "$ctl" group get a-x/b cgroup
 ! "$ctl" showconf | grep -q 'cgroup=.' && "$ctl" showconf | grep -q '^cgroup=$'
 ok $? "which systemd makes anew each time: it is no setting"
-for line in 'Slice gsched-a\x2dx-b.slice' 'CollectMode inactive-or-failed' "Description CUDA program of gsched's group a-x/b"; do
+for line in 'Slice gsched-a\x2dx-b.slice' 'CollectMode inactive-or-failed' \
+	"Description CUDA program of gsched's group a-x/b"; do
 	grep -qxF "$line" "$OUT/systemd"
 	ok $? "systemd is told: $line"
 done
@@ -131,7 +141,8 @@ orphan web
 mkdir -p "$top/some.service"
 # shellcheck disable=SC2016
 expect 0 "some.service is no scope" "a service stays in its cgroup" \
-	sh -c 'echo $$ >"$0/some.service/cgroup.procs"; exec "$1" run -v -g web -- true' "$top" "$ctl"
+	sh -c 'echo $$ >"$0/some.service/cgroup.procs"; exec "$1" run -v -g web -- true' "$top" \
+	"$ctl"
 stop_gschedd
 ok "$gschedd_status" "gschedd ends cleanly"
 done_testing

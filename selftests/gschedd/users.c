@@ -112,7 +112,8 @@ static void client_shares(void)
 	n = hear(talk[0]);
 	is(n, 4, "a user gets half of the places");
 	is(hear(talk[0]), EDQUOT, "and then EDQUOT");
-	ok(said("uid 65534 has its share of clients, half of what others leave of 8"), "and the log says so");
+	ok(said("uid 65534 has its share of clients, half of what others leave of 8"),
+	   "and the log says so");
 	pid[1] = as(SOMEONE, hog_clients, &talk[1]);
 	n = hear(talk[1]);
 	is(n, 2, "the next one half of the rest");
@@ -191,8 +192,10 @@ static void client_quotas(void)
 
 	pid = as(NOBODY, owner, &talk);
 	snprintf(own_pid, sizeof(own_pid), "%d", hear(talk));
-	ok(!strcmp(client_file("capsm.max"), "max\n") && !strcmp(client_file("gpu.weight"), "100\n") &&
-	   !strcmp(client_file("gpu.priority"), "max\n"), "a client begins with what its group has");
+	ok(!strcmp(client_file("capsm.max"), "max\n") &&
+	   !strcmp(client_file("gpu.weight"), "100\n") &&
+	   !strcmp(client_file("gpu.priority"), "max\n"),
+	   "a client begins with what its group has");
 	is(client_set("capsm.max", "4"), 0, "root limits it");
 	for (unsigned int i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		if (!i)
@@ -211,7 +214,8 @@ static void client_quotas(void)
 	is(client_set("capsm.max", "17"), EINVAL, "above the device: EINVAL");
 	is(client_set("capsm.max", "max"), 0, "root raises it");
 	is(client_set("capsm.min", "1"), ENOENT, "a file that only groups have: ENOENT");
-	is(group_call(GSP_CLIENT_SET, "1", "capsm.max", "1"), ESRCH, "a process that is no client: ESRCH");
+	is(group_call(GSP_CLIENT_SET, "1", "capsm.max", "1"), ESRCH,
+	   "a process that is no client: ESRCH");
 	is(group_call(GSP_CLIENT_SET, "x", "capsm.max", "1"), EINVAL, "what is no process: EINVAL");
 	is(group_call(GSP_CLIENT_SET, "", "capsm.max", "1"), EINVAL, "nor nothing: EINVAL");
 	tell(talk, 0);

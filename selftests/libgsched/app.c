@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program of the driver API that knows nothing of gsched: app PTX-FILE STEP... Each step launches in one way and
- * prints its name and a hash of the device's memory; the same hashes are expected however it is run.
+ * A program of the driver API that knows nothing of gsched: app PTX-FILE STEP... Each step launches
+ * in one way and prints its name and a hash of the device's memory; the same hashes are expected
+ * however it is run.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -137,7 +138,10 @@ static void kinds(void)
 		DO(cuModuleUnload(m[i]));
 }
 
-/* Blocks that take long; @until_told: as often as it takes for a byte to come on standard input, then eight times. */
+/*
+ * Blocks that take long; @until_told: as often as it takes for a byte to come on standard input,
+ * then eight times.
+ */
 static void slow(CUmodule m, bool until_told)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
@@ -212,7 +216,10 @@ static void careless(CUmodule m)
 	} while (!poll(&in, 1, 0));
 }
 
-/* One wave of blocks that meet in their middle; that many are resident at once on the whole device only. */
+/*
+ * One wave of blocks that meet in their middle; that many are resident at once on the whole device
+ * only.
+ */
 static void meets(CUmodule m)
 {
 	CUdeviceptr out = buffer(2 * 64 * THREADS), count = buffer(1);
@@ -292,7 +299,8 @@ static void packed(CUmodule m)
 		uint64_t big;
 	} args = { buffer(16 * 12 * THREADS), 17, N, 9, 0x123456789abcdefull };
 	size_t size = sizeof(args);
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &args, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &args, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			  CU_LAUNCH_PARAM_END };
 	CUfunction f;
 	int i;
 
@@ -309,8 +317,8 @@ static void extended(CUmodule m)
 	CUdeviceptr p = buffer(BLOCKS * THREADS);
 	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
 	CUlaunchConfig config = {
-		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
-		.attrs = &attr, .numAttrs = 1,
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .attrs = &attr, .numAttrs = 1,
 	};
 	uint32_t n = N, seed = 3;
 	void *params[] = { &p, &n, &seed };
@@ -488,7 +496,8 @@ static void wrong(CUmodule m)
 	uint64_t h = 0;
 	void *params[1] = { &h };
 
-	h = h * 1000 + cuModuleLoadData(&bad, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry x( {");
+	h = h * 1000 + cuModuleLoadData(&bad, ".version 8.0\n.target sm_75\n.address_size 64\n"
+					".visible .entry x( {");
 	h = h * 1000 + cuModuleGetFunction(&f, m, "nosuch");
 	DO(cuModuleGetFunction(&f, m, "work"));
 	h = h * 1000 + cuLaunchKernel(f, 1, 1, 1, 4096, 1, 1, 0, NULL, params, NULL);
@@ -496,7 +505,10 @@ static void wrong(CUmodule m)
 	show("wrong", h);
 }
 
-/* What the kernel `held` has for the host: the flag, and how often each block ended, began, and looked at the flag */
+/*
+ * What the kernel `held` has for the host: the flag, and how often each block ended, began, and
+ * looked at the flag
+ */
 struct held {
 	CUfunction f;
 	CUdeviceptr out, at;
@@ -567,9 +579,10 @@ static void held_until_told(const struct held *h)
 }
 
 /*
- * Launches until a byte comes on standard input; then one whose last blocks wait until another byte comes. So block-tasks
- * are in their middle for as long as a test wants them to be; to a '?' it answers when all of them have moved on. @behind:
- * each launch has another one behind it on the same memory.
+ * Launches until a byte comes on standard input; then one whose last blocks wait until another byte
+ * comes. So block-tasks are in their middle for as long as a test wants them to be; to a '?' it
+ * answers when all of them have moved on. @behind: each launch has another one behind it on the
+ * same memory.
  */
 static void held(CUmodule m, bool behind)
 {
@@ -615,7 +628,10 @@ static void held(CUmodule m, bool behind)
 	DO(cuMemFreeHost(h.words));
 }
 
-/* Idle but for requests on standard input: each a small kernel that is on the device from an 'r' to the next byte. */
+/*
+ * Idle but for requests on standard input: each a small kernel that is on the device from an 'r' to
+ * the next byte.
+ */
 static void asked(CUmodule m)
 {
 	struct held h;

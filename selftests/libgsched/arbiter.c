@@ -14,8 +14,8 @@
 #include "libgsched/transport.h"
 #include "arbiter.h"
 
-static void reply(int fd, const struct gsp_header *to, int err, const void *body, size_t size, const int *fds,
-		  unsigned int n)
+static void reply(int fd, const struct gsp_header *to, int err, const void *body, size_t size,
+		  const int *fds, unsigned int n)
 {
 	char buf[sizeof(struct gsp_header) + GSP_BODY_MAX];
 	struct gsp_header head = { .type = to->type, .cookie = to->cookie, .err = err };
@@ -109,7 +109,8 @@ static void grant(struct fake *f, int fd, const struct gsp_header *head, struct 
 			struct gsched_event ev;
 		} msg = {
 			.head = { .type = GSP_EVENT },
-			.ev = { .type = GSCHED_EVENT_EVICT, .slot = i, .seq = 100 + i, .window = i },
+			.ev = { .type = GSCHED_EVENT_EVICT, .slot = i, .seq = 100 + i,
+				.window = i },
 		};
 
 		gsched_socket_send(fd, &msg, sizeof(msg), NULL, 0);
@@ -156,7 +157,9 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	case GSP_COMPLETE:
 		f->last_complete = *(struct gsched_complete *)body;
 		f->completes++;
-		f->timed_originals += f->last_complete.ran_ns && f->tier[f->last_complete.slot % GSCHED_SLOTS] == GSCHED_TIER_LAUNCH;
+		f->timed_originals += f->last_complete.ran_ns &&
+				      f->tier[f->last_complete.slot % GSCHED_SLOTS] ==
+				      GSCHED_TIER_LAUNCH;
 		f->cancels += f->last_complete.flags == GSCHED_COMPLETE_CANCEL;
 		break;
 	case GSP_REPORT:
@@ -168,7 +171,8 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		}
 		break;
 	case GSP_REWRITE: {
-		int out[2] = { text_fd("the twins"), data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION)) };
+		int out[2] = { text_fd("the twins"),
+			       data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION)) };
 
 		f->rewrites++;
 		pthread_cond_broadcast(&f->changed);
@@ -235,7 +239,8 @@ static void *run(void *arg)
 
 			if (!p[i + 1].revents)
 				continue;
-			len = gsched_socket_recv(f->conns[i], buf, sizeof(buf), fds, &n_fds, MSG_DONTWAIT);
+			len = gsched_socket_recv(f->conns[i], buf, sizeof(buf), fds, &n_fds,
+						 MSG_DONTWAIT);
 			if (len > 0) {
 				serve(f, f->conns[i], buf, len, fds, n_fds);
 			} else if (!len || errno != EAGAIN) {
@@ -258,8 +263,8 @@ static void serve_at(struct fake *f)
 
 	strcpy(addr.sun_path, f->path);
 	f->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (bind(f->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(f->listen_fd, 16) ||
-	    pthread_create(&f->thread, NULL, run, f))
+	if (bind(f->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(f->listen_fd, 16) || pthread_create(&f->thread, NULL, run, f))
 		abort();
 }
 
@@ -267,8 +272,8 @@ void fake_restart(struct fake *f)
 {
 	struct fake old = *f;
 
-	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags, .features = old.features,
-			    .rewrite_err = old.rewrite_err };
+	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags,
+			    .features = old.features, .rewrite_err = old.rewrite_err };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, old.dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A stand-in arbiter for tests: a thread behind a SOCK_SEQPACKET in a temporary directory. It speaks libgsched/proto.h,
- * does what the test tells it, and keeps what it was asked.
+ * A stand-in arbiter for tests: a thread behind a SOCK_SEQPACKET in a temporary directory. It
+ * speaks libgsched/proto.h, does what the test tells it, and keeps what it was asked.
  */
 #ifndef SELFTESTS_LIBGSCHED_ARBITER_H
 #define SELFTESTS_LIBGSCHED_ARBITER_H
@@ -30,13 +30,15 @@ struct fake {
 	unsigned int rewrite_us;	/* each one takes so long */
 	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
-	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the structure */
+	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the
+					 * structure */
 	uint64_t window;		/* granted; 0: the whole device */
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
 	/* what was seen */
 	uint32_t tier[GSCHED_SLOTS];	/* of the last submit, by slot */
-	unsigned int infos, submits, async_submits, completes, timed_originals, cancels, rewrites, attached_count, detached;
+	unsigned int infos, submits, async_submits, completes, timed_originals, cancels, rewrites,
+		attached_count, detached;
 	struct gsched_submit last_submit;
 	struct gsched_complete last_complete;
 	struct gsched_attach last_attach;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Bands from end to end: gschedd with its own arbiter, the interposer, and programs without MPS on a simulated GPU whose time
- * slices can be set. The programs launch CUDA graphs, which have no rewritten form, so that only time slices and the order in
- * which launches are let through can help. Run from the root of the tree.
+ * Bands from end to end: gschedd with its own arbiter, the interposer, and programs without MPS on
+ * a simulated GPU whose time slices can be set. The programs launch CUDA graphs, which have no
+ * rewritten form, so that only time slices and the order in which launches are let through can
+ * help. Run from the root of the tree.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,10 +18,14 @@
 #include "run.h"
 
 #define IN_GROUP(g) ctl, "run", "--strict", "--group", g, "--"
-/* requests of two kernels that fill the GPU, one behind the other; and short ones of many kernels */
-#define LONG(n) program, "--graph", "--blocks", "256", "--threads", "64", "--iters", "60", "--kernels", "2", \
+/*
+ * requests of two kernels that fill the GPU, one behind the other; and short ones of many kernels
+ */
+#define LONG(n) program, "--graph", "--blocks", "256", "--threads", "64", "--iters", "60", \
+	"--kernels", "2", \
 		"--requests", n, "--period-us", "1", "--log", long_log
-#define SHORT(n) program, "--graph", "--blocks", "2", "--threads", "32", "--iters", "20", "--kernels", "20", \
+#define SHORT(n) program, "--graph", "--blocks", "2", "--threads", "32", "--iters", "20", \
+	"--kernels", "20", \
 		"--requests", n, "--period-us", "10000", "--log", short_log
 #define ENDLESS "1000000"
 #define POLLS	10000	/* of 2 ms */
@@ -28,7 +33,8 @@
 static char ctl[] = BUILD "/bin/gschedctl", program[] = BUILD "/programs/latency-drv";
 static char app[] = BUILD "/test/libgsched/app", streams[] = BUILD "/test/libgsched/streams-app";
 static char ptx[] = "selftests/libgsched/kernels.ptx";
-static char dir[] = "/tmp/gsched-bands-XXXXXX", sock[64], cache[64], long_log[64], short_log[64], mps_dir[64];
+static char dir[] = "/tmp/gsched-bands-XXXXXX", sock[64], cache[64], long_log[64], short_log[64],
+	mps_dir[64];
 static pid_t gschedd;
 static struct gsched *admin;
 
@@ -44,8 +50,9 @@ static bool gschedd_start_with(char *mps)
 	if (!gschedd) {
 		unsetenv("LD_PRELOAD");
 		alarm(300);
-		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache, "--driver", BUILD "/vgpu/libcuda.so.1",
-		      "--nvml", "", "--embedded", "--log-level", "error", mps ? "--mps" : NULL, "--mps-program", mps,
+		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache,
+		      "--driver", BUILD "/vgpu/libcuda.so.1", "--nvml", "", "--embedded",
+		      "--log-level", "error", mps ? "--mps" : NULL, "--mps-program", mps,
 		      "--mps-dir", mps_dir, NULL);
 		_exit(127);
 	}
@@ -101,7 +108,8 @@ static struct state state_of(pid_t pid)
 {
 	char *text = gsched_status(admin), name[32];
 	cJSON *root = cJSON_Parse(text ? text : "");
-	const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), 0), *o;
+	const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"),
+						 0), *o;
 	struct state s = { 0 };
 
 	snprintf(name, sizeof(name), "pid-%d", (int)pid);
@@ -113,7 +121,8 @@ static struct state state_of(pid_t pid)
 		s.turns += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "turn"));
 		text_of(o, "name", is, sizeof(is));
 		/* without MPS it is named after its only program */
-		if (strcmp(is, name) && !(cJSON_GetArraySize(pids) == 1 && (pid_t)cJSON_GetArrayItem(pids, 0)->valuedouble == pid))
+		if (strcmp(is, name) && !(cJSON_GetArraySize(pids) == 1 &&
+					  (pid_t)cJSON_GetArrayItem(pids, 0)->valuedouble == pid))
 			continue;
 		s.server = number(o, "server");
 		s.slice_us = number(o, "slice_us");
@@ -146,19 +155,24 @@ static bool comes_to(pid_t pid, bool (*is)(const struct state *s), struct state 
 		if (is(s))
 			return true;
 	}
-	printf("# there %d, mode %s, slice %.0f, in force %.0f, error %.0f, activity %s, turn %d, passed %.0f, held %.0f, paced %.0f\n",
-	       s->there, s->mode, s->slice_us, s->applied_us, s->slice_error, s->activity, s->turn, s->passed, s->held_ns,
+	printf("# there %d, mode %s, slice %.0f, in force %.0f, error %.0f, activity %s, turn %d, "
+	       "passed %.0f, held %.0f, paced %.0f\n", s->there, s->mode, s->slice_us,
+	       s->applied_us, s->slice_error, s->activity, s->turn, s->passed, s->held_ns,
 	       s->paced_ns);
 	return false;
 }
 
-static bool is_whole(const struct state *s) { return s->slice_us == 1000000 && s->applied_us == 1000000; }
+static bool is_whole(const struct state *s) { return s->slice_us == 1000000 &&
+					      s->applied_us == 1000000; }
 static bool is_tiny(const struct state *s) { return s->slice_us == 1 && s->applied_us == 1; }
 static bool has_run(const struct state *s) { return s->passed > 4; }
-static bool is_temporal(const struct state *s) { return s->there && !strcmp(s->mode, "temporal") && s->passed > 4; }
-static bool is_paced(const struct state *s) { return s->share < 1 && s->held_ns > 0 && s->paced_ns > 0; }
+static bool is_temporal(const struct state *s) { return s->there && !strcmp(s->mode, "temporal") &&
+						 s->passed > 4; }
+static bool is_paced(const struct state *s) { return s->share < 1 && s->held_ns > 0 &&
+					      s->paced_ns > 0; }
 static bool is_gone(const struct state *s) { return !s->there; }
-static bool is_set(const struct state *s) { return s->slice_us >= 500 && s->slice_us < 1000000 && s->applied_us == s->slice_us; }
+static bool is_set(const struct state *s) { return s->slice_us >= 500 && s->slice_us < 1000000 &&
+					    s->applied_us == s->slice_us; }
 
 /* ---- programs ---- */
 
@@ -166,7 +180,8 @@ static struct run long_alone, short_alone;
 
 static bool as_alone(const struct run *r, const struct run *alone, const char *what)
 {
-	if (ok(!r->status && *r->text && !strcmp(r->text, alone->text), "%s: result as alone", what))
+	if (ok(!r->status && *r->text && !strcmp(r->text, alone->text),
+	       "%s: result as alone", what))
 		return true;
 	printf("# status %x\n# got:\n%s# expected:\n%s", r->status, r->text, alone->text);
 	return false;
@@ -226,7 +241,8 @@ static void start_short(struct run *r, char *group)
 
 /* ---- what holds ---- */
 
-static double plain_us, alone_us;	/* median latency by time slices of 20 ms, and without another program */
+/* median latency by time slices of 20 ms, and without another program */
+static double plain_us, alone_us;
 
 static void without_gsched(void)
 {
@@ -242,7 +258,8 @@ static void without_gsched(void)
 	plain_us = median_us(short_log);
 	end(&other, SIGTERM);
 	ok(!long_alone.status && !short_alone.status && !r.status && plain_us > 0,
-	   "without gsched: median latency %.0f us alone, %.0f us beside another program", alone_us, plain_us);
+	   "without gsched: median latency %.0f us alone, %.0f us beside another program",
+	   alone_us, plain_us);
 }
 
 static void one_below(void)
@@ -260,7 +277,8 @@ static void one_below(void)
 	good = comes_to(low.pid, is_tiny, &s) && !strcmp(s.mode, "sliced");
 	ok(good, "%s: the other one's is %.0f us", what, s.applied_us);
 	finish(&top);
-	ok(median_us(short_log) * 3 < plain_us, "%s: median latency %.0f us, by time slices alone %.0f us", what,
+	ok(median_us(short_log) * 3 < plain_us,
+	   "%s: median latency %.0f us, by time slices alone %.0f us", what,
 	   median_us(short_log), plain_us);
 	finish(&low);
 	as_alone(&top, &short_alone, what);
@@ -291,7 +309,8 @@ static void two_below(void)
 	}
 	ok(turns[0] && turns[1] && !both, "%s: each of these has its turn, never both", what);
 	finish(&top);
-	ok(median_us(short_log) * 2 < plain_us, "%s: median latency %.0f us", what, median_us(short_log));
+	ok(median_us(short_log) * 2 < plain_us, "%s: median latency %.0f us", what,
+	   median_us(short_log));
 	finish(&low[0]);
 	finish(&low[1]);
 	as_alone(&top, &short_alone, what);
@@ -317,10 +336,12 @@ static bool settle(struct run *r, struct state *s, bool (*is)(const struct state
 	return false;
 }
 
-static bool are_equal(const struct state *s) { return s[0].slice_us == s[1].slice_us && s[1].slice_us == s[2].slice_us; }
+static bool are_equal(const struct state *s) { return s[0].slice_us == s[1].slice_us &&
+					       s[1].slice_us == s[2].slice_us; }
 static bool are_weighted(const struct state *s)
 {
-	return s[1].slice_us == s[2].slice_us && s[0].slice_us > 2.9 * s[1].slice_us && s[0].slice_us < 3.1 * s[1].slice_us;
+	return s[1].slice_us == s[2].slice_us && s[0].slice_us > 2.9 * s[1].slice_us &&
+	       s[0].slice_us < 3.1 * s[1].slice_us;
 }
 
 static void equals(void)
@@ -337,7 +358,8 @@ static void equals(void)
 	ok(good, "three equal programs: a slice of %.0f us each is in force", s[0].applied_us);
 	gsched_group_set(admin, NULL, "a", "gpu.weight", "300");
 	good = settle(r, s, are_weighted);
-	ok(good, "one has three times the weight: %.0f us, the others %.0f us", s[0].applied_us, s[1].applied_us);
+	ok(good, "one has three times the weight: %.0f us, the others %.0f us", s[0].applied_us,
+	   s[1].applied_us);
 	gsched_device_set(admin, NULL, "policy", "ffs");
 	gsched_group_set(admin, NULL, "a", "gpu.priority", "5");
 	good = settle(r, s, are_weighted);
@@ -361,9 +383,11 @@ static void swap(void)
 	start_endless(&a, "a");
 	start_endless(&b, "b");
 	gsched_group_set(admin, NULL, "a", "gpu.priority", "5");
-	ok(comes_to(a.pid, is_whole, &s) && comes_to(b.pid, is_tiny, &s), "%s: the first one is above the other", what);
+	ok(comes_to(a.pid, is_whole, &s) && comes_to(b.pid, is_tiny, &s),
+	   "%s: the first one is above the other", what);
 	gsched_group_set(admin, NULL, "b", "gpu.priority", "10");
-	ok(comes_to(b.pid, is_whole, &s) && comes_to(a.pid, is_tiny, &s), "%s: slices change places", what);
+	ok(comes_to(b.pid, is_whole, &s) && comes_to(a.pid, is_tiny, &s),
+	   "%s: slices change places", what);
 	gsched_group_set(admin, NULL, "a", "gpu.priority", "0");
 	gsched_group_set(admin, NULL, "b", "gpu.priority", "0");
 	end(&a, SIGTERM);
@@ -372,7 +396,8 @@ static void swap(void)
 }
 
 static bool is_slow(const struct state *s) { return s->slice_us == 1 && s->applied_us == 1000; }
-static bool is_bounded(const struct state *s) { return s->slice_us == 1000000 && s->applied_us == 2000; }
+static bool is_bounded(const struct state *s) { return s->slice_us == 1000000 &&
+						s->applied_us == 2000; }
 
 /* Channel groups of one process would starve each other with the shortest slice, as bands would */
 static void two_contexts(void)
@@ -452,7 +477,8 @@ static void refused(void)
 	start_short(&top, "top");
 	good = comes_to(low.pid, is_temporal, &s);
 	ok(good, "%s: mode %s", what, s.mode);
-	ok(s.slice_error == EIO || state_of(top.pid).slice_error == EIO, "%s: status says so", what);
+	ok(s.slice_error == EIO || state_of(top.pid).slice_error == EIO,
+	   "%s: status says so", what);
 	finish(&top);
 	finish(&low);
 	unsetenv("VGPU_RM_REFUSE");
@@ -513,7 +539,10 @@ static double paced_usec(void)
 	return at ? strtod(at + strlen("\npaced_usec "), NULL) : 0;
 }
 
-/* The host may be busy with others for seconds, which the simulated GPU's work feels: one of three tries has to be right */
+/*
+ * The host may be busy with others for seconds, which the simulated GPU's work feels: one of three
+ * tries has to be right
+ */
 static void quota(void)
 {
 	bool paced = false, right = false;
@@ -544,18 +573,23 @@ static void quota(void)
 
 static struct run app_alone;
 
-/* Threads, contexts and streams that come and go, and a kernel that stays until others behind it are over */
-#define STEPS app, "selftests/libgsched/kernels.ptx", "graphs", "threads", "second", "beside", "dropped"
+/*
+ * Threads, contexts and streams that come and go, and a kernel that stays until others behind it
+ * are over
+ */
+#define STEPS app, "selftests/libgsched/kernels.ptx", "graphs", "threads", "second", \
+	"beside", "dropped"
 
 /*
- * A share of time begins while threads capture graphs: the wait for what is on the GPU until then must
- * not invalidate a capture. Whether the two meet is chance; without delays they hardly do.
+ * A share of time begins while threads capture graphs: the wait for what is on the GPU until then
+ * must not invalidate a capture. Whether the two meet is chance; without delays they hardly do.
  */
 static void captures_as_a_share_begins(void)
 {
-	static char *const alone[] = { app, "selftests/libgsched/kernels.ptx", "graphs", "threads", "threads", NULL };
-	static char *const managed[] = { IN_GROUP("a"), app, "selftests/libgsched/kernels.ptx", "graphs", "threads",
-					 "threads", NULL };
+	static char *const alone[] = { app, "selftests/libgsched/kernels.ptx", "graphs", "threads",
+				       "threads", NULL };
+	static char *const managed[] = { IN_GROUP("a"), app, "selftests/libgsched/kernels.ptx",
+					 "graphs", "threads", "threads", NULL };
 	struct run native, r;
 	char delays[16];
 	unsigned int i;
@@ -576,14 +610,16 @@ static void captures_as_a_share_begins(void)
 
 static void many_ways(void)
 {
-	static char *const alone[] = { STEPS, NULL }, *const managed[] = { IN_GROUP("a"), STEPS, NULL };
+	static char *const alone[] = { STEPS, NULL },
+		*const managed[] = { IN_GROUP("a"), STEPS, NULL };
 	static char *const others[] = { "b", "top" };
 	struct run r, other[2];
 	unsigned int i;
 	struct state s;
 
 	run(false, alone, &app_alone);
-	ok(!app_alone.status && *app_alone.text, "launches from threads, in contexts and streams that come and go");
+	ok(!app_alone.status && *app_alone.text,
+	   "launches from threads, in contexts and streams that come and go");
 	gsched_group_set(admin, NULL, "a", "capsm.max", "2");
 	run(false, managed, &r);
 	as_alone(&r, &app_alone, "the same with a quarter of the device");
@@ -600,7 +636,10 @@ static void many_ways(void)
 	   other[0].status, other[1].status, other[0].text, other[1].text);
 }
 
-/* The servers set the slices. gschedd starts control daemons without its own preloads: a script has what the simulation needs */
+/*
+ * The servers set the slices. gschedd starts control daemons without its own preloads: a script has
+ * what the simulation needs
+ */
 static void servers(const char *cwd)
 {
 	static const char what[] = "MPS servers of two bands";
@@ -613,21 +652,25 @@ static void servers(const char *cwd)
 	snprintf(mps, sizeof(mps), "%s/control", dir);
 	f = fopen(mps, "we");
 	if (f) {
-		fprintf(f, "#!/bin/sh\nLD_PRELOAD=$LD_PRELOAD:%s/" BUILD "/vgpu/libvgpu-rm.so exec %s/" BUILD
-			"/vgpu/nvidia-cuda-mps-control \"$@\"\n", cwd, cwd);
+		fprintf(f, "#!/bin/sh\nLD_PRELOAD=$LD_PRELOAD:%s/"
+			BUILD "/vgpu/libvgpu-rm.so exec %s/"
+			BUILD "/vgpu/nvidia-cuda-mps-control \"$@\"\n", cwd, cwd);
 		fclose(f);
 		chmod(mps, 0755);
 	}
 	setenv("LD_LIBRARY_PATH", BUILD "/vgpu", 1);
 	setenv("VGPU_MPS", "auto", 1);
-	ok(f && gschedd_start_with(mps) && !gsched_group_set(admin, NULL, "top", "gpu.band", "first") &&
-	   !gsched_group_set(admin, NULL, "a", "gpu.band", "second"), "gschedd that runs MPS servers");
+	ok(f && gschedd_start_with(mps) && !gsched_group_set(admin, NULL, "top",
+							     "gpu.band", "first") &&
+	   !gsched_group_set(admin, NULL, "a", "gpu.band", "second"),
+	   "gschedd that runs MPS servers");
 	start_long(&low, "a");
 	start_endless(&top, "top");
 	good = comes_to(top.pid, is_whole, &s);
 	good = comes_to(low.pid, is_tiny, &t) && good;
-	ok(good && s.server && t.server && s.server != t.server, "%s: %.0f sets %.0f us, %.0f sets %.0f us", what, s.server,
-	   s.applied_us, t.server, t.applied_us);
+	ok(good && s.server && t.server && s.server != t.server,
+	   "%s: %.0f sets %.0f us, %.0f sets %.0f us", what, s.server, s.applied_us, t.server,
+	   t.applied_us);
 	end(&top, SIGTERM);
 	finish(&low);
 	as_alone(&low, &long_alone, what);
@@ -647,8 +690,8 @@ int main(void)
 	snprintf(mps_dir, sizeof(mps_dir), "%s/mps", dir);
 	snprintf(short_log, sizeof(short_log), "%s/short", dir);
 	/* behind it what the test itself runs under: a sanitizer */
-	snprintf(preload, sizeof(preload), "%s/" BUILD "/vgpu/libvgpu-rm.so%s%s", cwd, getenv("LD_PRELOAD") ? ":" : "",
-		 getenv("LD_PRELOAD") ? : "");
+	snprintf(preload, sizeof(preload), "%s/" BUILD "/vgpu/libvgpu-rm.so%s%s", cwd,
+		 getenv("LD_PRELOAD") ? ":" : "", getenv("LD_PRELOAD") ? : "");
 	setenv("LD_PRELOAD", preload, 1);
 	setenv("GSCHED_SOCKET", sock, 1);
 	setenv("GSCHED_BACKEND", "daemon", 1);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* libgsched against a stand-in arbiter: replies and events on one socket, the arbiter's death, administration. */
+/*
+ * libgsched against a stand-in arbiter: replies and events on one socket, the arbiter's death,
+ * administration.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,30 +50,38 @@ static void attach(void)
 	ok(g && gsched_backend(g) == GSCHED_BACKEND_DAEMON, "open finds the daemon");
 	ok(!gsched_arb_page(g, &size) && !size, "no page before attach");
 	f.attach_err = ENOENT;
-	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == ENOENT, "attach to an unknown device: ENOENT");
+	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == ENOENT,
+	   "attach to an unknown device: ENOENT");
 	f.attach_err = 0;
-	ok(!gsched_attach(g, uuid, true, &info) && info.sms == FAKE_SMS && info.client_id == 7 && info.mode == 1,
-	   "attach");
+	ok(!gsched_attach(g, uuid, true, &info) && info.sms == FAKE_SMS && info.client_id == 7 &&
+	   info.mode == 1, "attach");
 	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == EBUSY, "attach again: EBUSY");
-	ok(gsched_arb_page(g, &size) && size == sizeof(struct gsched_arb_page), "the arbiter's page");
+	ok(gsched_arb_page(g, &size) && size == sizeof(struct gsched_arb_page),
+	   "the arbiter's page");
 	f.arb->header.contended = 3;
-	ok(((const struct gsched_arb_page *)gsched_arb_page(g, NULL))->header.contended == 3, "what the arbiter writes shows");
+	ok(((const struct gsched_arb_page *)gsched_arb_page(g, NULL))->header.contended == 3,
+	   "what the arbiter writes shows");
 	((struct gsched_cl_page *)gsched_cl_page(g, NULL))->slot[5].seq = 9;
 	ok(f.cl->slot[5].seq == 9, "what the client writes shows");
-	ok(mprotect((void *)gsched_arb_page(g, NULL), 4096, PROT_READ | PROT_WRITE) < 0, "the arbiter's page stays read-only");
+	ok(mprotect((void *)gsched_arb_page(g, NULL), 4096, PROT_READ | PROT_WRITE) < 0,
+	   "the arbiter's page stays read-only");
 	gsched_close(g);
 	ok(fake_wait(&f, &f.detached, 1), "close detaches");
 	fake_stop(&f);
 	g = gsched_open(NULL);
-	ok(!g && (errno == ENOENT || errno == ECONNREFUSED), "nobody there: ENOENT or ECONNREFUSED");
-	ok(gsched_open(&(struct gsched_open_opts){ .size = 1 }) == NULL && errno == EINVAL, "options without a size: EINVAL");
+	ok(!g && (errno == ENOENT || errno == ECONNREFUSED),
+	   "nobody there: ENOENT or ECONNREFUSED");
+	ok(gsched_open(&(struct gsched_open_opts){ .size = 1 }) == NULL && errno == EINVAL,
+	   "options without a size: EINVAL");
 }
 
 /* Bands: what is asked for and reported, and an arbiter that does not know them */
 static void bands(void)
 {
-	struct gsched_attach_opts opts = { .size = sizeof(opts), .slice = true, .channel_group = 77 };
-	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true, .activity = 2 };
+	struct gsched_attach_opts opts = { .size = sizeof(opts), .slice = true,
+					   .channel_group = 77 };
+	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true,
+					     .activity = 2 };
 	struct gsched_event_info ev;
 	struct gsched *g;
 	struct fake f;
@@ -80,38 +91,52 @@ static void bands(void)
 	g = gsched_open(NULL);
 	ok(gsched_report(g, &report) < 0 && errno == ENOTCONN, "report before attach: ENOTCONN");
 	opts.size = 1;
-	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EINVAL, "attach with options without a size: EINVAL");
+	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EINVAL,
+	   "attach with options without a size: EINVAL");
 	opts.size = sizeof(opts);
 	ok(!gsched_attach_with(g, uuid, &opts, NULL), "attach with options");
-	ok(f.last_attach.size == sizeof(f.last_attach) && f.last_attach.flags == GSCHED_ATTACH_SLICE && f.last_attach.channel_group == 77,
+	ok(f.last_attach.size == sizeof(f.last_attach) &&
+	   f.last_attach.flags == GSCHED_ATTACH_SLICE && f.last_attach.channel_group == 77,
 	   "as it was asked");
-	ok(!gsched_report(g, &report) && fake_wait(&f, &f.reports, 1) && f.last_report.flags == GSCHED_REPORT_ACTIVITY &&
+	ok(!gsched_report(g, &report) && fake_wait(&f, &f.reports, 1) &&
+	   f.last_report.flags == GSCHED_REPORT_ACTIVITY &&
 	   f.last_report.activity == GSCHED_ACTIVITY_BUSY, "a report of activity");
-	report = (struct gsched_report_info){ .size = sizeof(report), .has_slice = true, .slice_us = 500, .slice_error = EIO };
-	ok(!gsched_report(g, &report) && fake_wait(&f, &f.reports, 2) && f.last_report.flags == GSCHED_REPORT_SLICE &&
-	   f.last_report.slice_us == 500 && f.last_report.slice_error == EIO, "a report of a slice");
-	report = (struct gsched_report_info){ .size = sizeof(report), .has_activity = true, .activity = 3 };
-	ok(gsched_report(g, &report) < 0 && errno == EINVAL, "an activity that there is not: EINVAL");
+	report = (struct gsched_report_info){ .size = sizeof(report), .has_slice = true,
+					      .slice_us = 500, .slice_error = EIO };
+	ok(!gsched_report(g, &report) && fake_wait(&f, &f.reports, 2) &&
+	   f.last_report.flags == GSCHED_REPORT_SLICE && f.last_report.slice_us == 500 &&
+	   f.last_report.slice_error == EIO, "a report of a slice");
+	report = (struct gsched_report_info){ .size = sizeof(report), .has_activity = true,
+					      .activity = 3 };
+	ok(gsched_report(g, &report) < 0 && errno == EINVAL,
+	   "an activity that there is not: EINVAL");
 	f.window = 0;
-	ok(!gsched_submit_stream(g, &(struct gsched_task){ .slot = 2, .seq = 4, .blocks_per_sm = 1, .blocks = 1, .intensity = 3 }, 9) &&
-	   f.last_submit.size == offsetof(struct gsched_submit, intensity) && f.last_submit.stream == 9 && !f.last_submit.intensity,
+	ok(!gsched_submit_stream(g, &(struct gsched_task){ .slot = 2, .seq = 4, .blocks_per_sm = 1,
+							   .blocks = 1, .intensity = 3 }, 9) &&
+	   f.last_submit.size == offsetof(struct gsched_submit, intensity) &&
+	   f.last_submit.stream == 9 && !f.last_submit.intensity,
 	   "the class of a kernel is left out towards an arbiter that does not know it");
 	/* beside an event of slot 0, which it must not replace */
 	fake_event(&f, GSCHED_EVENT_EVICT, 0, 1, 5);
 	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
 	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
 	f.window = 0;
-	ok(!gsched_submit(g, &(struct gsched_task){ .slot = 1, .seq = 5, .blocks_per_sm = 1, .blocks = 1 }), "submit behind three events");
-	ok(gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_EVICT && ev.slot == 0, "the slot's event is there");
-	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_BAND, "and the band's, once");
+	ok(!gsched_submit(g, &(struct gsched_task){ .slot = 1, .seq = 5, .blocks_per_sm = 1,
+						    .blocks = 1 }), "submit behind three events");
+	ok(gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_EVICT && ev.slot == 0,
+	   "the slot's event is there");
+	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) == 1 &&
+	   ev.type == GSCHED_EVENT_BAND, "and the band's, once");
 	ok(gsched_event_read(g, &ev) == 0 && !readable(gsched_fd(g), 0), "and no more");
 	gsched_close(g);
 
 	/* it says that it knows them, and does not take the structure */
 	f.first_attach_only = true;
 	g = gsched_open(NULL);
-	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.attaches == 3, "refused with EINVAL: attached without options");
-	ok(f.last_attach.size == offsetof(struct gsched_attach, channel_group) && !f.last_attach.flags, "in the first version");
+	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.attaches == 3,
+	   "refused with EINVAL: attached without options");
+	ok(f.last_attach.size == offsetof(struct gsched_attach, channel_group) &&
+	   !f.last_attach.flags, "in the first version");
 	report.activity = 1;
 	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "then report: EOPNOTSUPP");
 	gsched_close(g);
@@ -120,11 +145,14 @@ static void bands(void)
 	f.features = GSCHED_FEATURE_STREAM;
 	g = gsched_open(NULL);
 	opts.server = true;
-	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EOPNOTSUPP, "a server at an older arbiter: EOPNOTSUPP");
+	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EOPNOTSUPP,
+	   "a server at an older arbiter: EOPNOTSUPP");
 	opts.server = false;
 	opts.mps = true;
-	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.last_attach.flags == GSCHED_ATTACH_MPS, "a client is attached");
-	ok(f.attaches == 4 && f.last_attach.size == offsetof(struct gsched_attach, channel_group), "at the first try");
+	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.last_attach.flags == GSCHED_ATTACH_MPS,
+	   "a client is attached");
+	ok(f.attaches == 4 && f.last_attach.size == offsetof(struct gsched_attach, channel_group),
+	   "at the first try");
 	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "report: EOPNOTSUPP");
 	gsched_close(g);
 	fake_stop(&f);
@@ -139,7 +167,8 @@ static void *submitter(void *arg)
 
 static void tasks(void)
 {
-	struct gsched_task task = { .slot = 1, .seq = 5, .tier = 2, .blocks_per_sm = 4, .blocks = 99, .predicted_ns = 7 };
+	struct gsched_task task = { .slot = 1, .seq = 5, .tier = 2, .blocks_per_sm = 4,
+				    .blocks = 99, .predicted_ns = 7 };
 	struct gsched_event_info ev;
 	struct fake f;
 	struct gsched *g = attached(&f);
@@ -149,7 +178,8 @@ static void tasks(void)
 
 	ok(!gsched_submit(g, &task) && task.window == FAKE_SMS * GSCHED_CAPSM, "submit is granted");
 	ok(f.last_submit.seq == 5 && f.last_submit.tier == 2 && f.last_submit.blocks_per_sm == 4 &&
-	   f.last_submit.blocks == 99 && f.last_submit.predicted_ns == 7 && f.last_submit.flags == 0, "as it was asked");
+	   f.last_submit.blocks == 99 && f.last_submit.predicted_ns == 7 &&
+	   f.last_submit.flags == 0, "as it was asked");
 	ok(gsched_event_read(g, &ev) == 0, "no event yet");
 	ok(!readable(gsched_fd(g), 0), "nothing to poll");
 
@@ -157,8 +187,8 @@ static void tasks(void)
 	ok(!gsched_submit(g, &task), "submit with events before its reply");
 	ok(readable(gsched_fd(g), 0), "events that submit took off the socket can be polled");
 	for (n = 0; n < 3; n++)
-		ok(gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_EVICT && ev.slot == n && ev.seq == 100 + n,
-		   "event %u is there", n);
+		ok(gsched_event_read(g, &ev) == 1 && ev.type == GSCHED_EVENT_EVICT &&
+		   ev.slot == n && ev.seq == 100 + n, "event %u is there", n);
 	ok(gsched_event_read(g, &ev) == 0 && !readable(gsched_fd(g), 0), "and no more");
 	f.events_before_reply = 0;
 
@@ -187,12 +217,13 @@ static void tasks(void)
 	fake_event(&f, GSCHED_EVENT_GROW, 2, 1, 6);
 	f.window = 0;
 	ok(!gsched_submit(g, &task), "submit behind two events");
-	ok(gsched_event_read(g, &ev) == 1 && ev.window == 6 && gsched_event_read(g, &ev) == 0, "the last state of a slot");
+	ok(gsched_event_read(g, &ev) == 1 && ev.window == 6 && gsched_event_read(g, &ev) == 0,
+	   "the last state of a slot");
 
 	ok(!gsched_submit_async(g, &task) && fake_wait(&f, &f.async_submits, 1) &&
 	   f.last_submit.flags == GSCHED_SUBMIT_NOWAIT, "a submit without a reply");
-	ok(!gsched_complete(g, 1, 5, 1234, false) && fake_wait(&f, &f.completes, 1) && f.last_complete.ran_ns == 1234,
-	   "complete");
+	ok(!gsched_complete(g, 1, 5, 1234, false) && fake_wait(&f, &f.completes, 1) &&
+	   f.last_complete.ran_ns == 1234, "complete");
 
 	/* the arbiter dies while one waits */
 	f.hold_grants = true;
@@ -272,13 +303,16 @@ static void stopped(void)
 	fake_start(&f);
 	freeze(&f);
 	g = gsched_open(NULL);
-	ok(g && gsched_attach(g, uuid, true, NULL) < 0 && errno == ETIMEDOUT, "stopped before connect: attach fails with ETIMEDOUT");
+	ok(g && gsched_attach(g, uuid, true, NULL) < 0 && errno == ETIMEDOUT,
+	   "stopped before connect: attach fails with ETIMEDOUT");
 	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == ETIMEDOUT, "and again");
 	ok(!gsched_open(NULL) && errno == ETIMEDOUT, "the next connection is not tried");
 	gsched_close(g);
 	forget();
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ETIMEDOUT, "a rewrite fails, too");
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ETIMEDOUT, "and the next one");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
+	   errno == ETIMEDOUT, "a rewrite fails, too");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
+	   errno == ETIMEDOUT, "and the next one");
 	thaw(&f);
 	forget();
 
@@ -286,11 +320,13 @@ static void stopped(void)
 	ok(g && !gsched_attach(g, uuid, true, NULL), "it goes on: attach");
 	freeze(&f);
 	ok(gsched_submit(g, &task) < 0 && errno == ETIMEDOUT, "stopped before a submit: ETIMEDOUT");
-	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) < 0 && errno == ETIMEDOUT, "and the reader of events is told");
+	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) < 0 && errno == ETIMEDOUT,
+	   "and the reader of events is told");
 	f.window = 77;
 	thaw(&f);
 	ok(fake_wait(&f, &f.detached, 1), "it goes on: it finds that the client is gone");
-	ok(gsched_submit(g, &task) < 0 && errno == ETIMEDOUT && !task.window, "and its late answer is nobody's");
+	ok(gsched_submit(g, &task) < 0 && errno == ETIMEDOUT && !task.window,
+	   "and its late answer is nobody's");
 	gsched_close(g);
 	forget();
 
@@ -301,7 +337,8 @@ static void stopped(void)
 	n = f.submits;
 	pthread_create(&thread, NULL, submitter, g);
 	fake_wait(&f, &f.submits, n + 1);
-	ok(fake_wait(&f, &f.infos, f.infos + 3), "who waits for long asks whether the arbiter lives");
+	ok(fake_wait(&f, &f.infos, f.infos + 3),
+	   "who waits for long asks whether the arbiter lives");
 	f.window = 2;
 	fake_grant(&f);
 	pthread_join(thread, &rc);
@@ -335,7 +372,8 @@ static void stopped(void)
 	freeze(&f);
 	for (i = 0; i < 1000000 && !gsched_complete(g, 1, i, 0, false); i++)
 		;
-	ok(i < 1000000 && errno == ETIMEDOUT, "stopped, with a full buffer: complete fails with ETIMEDOUT");
+	ok(i < 1000000 && errno == ETIMEDOUT,
+	   "stopped, with a full buffer: complete fails with ETIMEDOUT");
 	ok(gsched_complete(g, 1, 1, 0, false) < 0 && errno == EPIPE, "and then at once");
 	thaw(&f);
 	gsched_close(g);
@@ -356,9 +394,11 @@ static void stopped(void)
 			break;
 	}
 	setenv("GSCHED_SOCKET", addr.sun_path, 1);
-	ok(n < 64 && !gsched_open(NULL) && errno == ETIMEDOUT, "a full backlog: open fails with ETIMEDOUT");
+	ok(n < 64 && !gsched_open(NULL) && errno == ETIMEDOUT,
+	   "a full backlog: open fails with ETIMEDOUT");
 	forget();
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ETIMEDOUT, "and a rewrite");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
+	   errno == ETIMEDOUT, "and a rewrite");
 	for (i = 0; i <= n && i < 64; i++)
 		close(fds[i]);
 	close(s);
@@ -376,17 +416,21 @@ static void rewriting(void)
 	size_t size, described;
 
 	fake_start(&f);
-	ok(!gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) && !strcmp(ptx, "the twins") && size == 9 &&
-	   described == sizeof(FAKE_DESCRIPTION) && !memcmp(description, FAKE_DESCRIPTION, described), "the rewrite service");
+	ok(!gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) &&
+	   !strcmp(ptx, "the twins") && size == 9 && described == sizeof(FAKE_DESCRIPTION) &&
+	   !memcmp(description, FAKE_DESCRIPTION, described), "the rewrite service");
 	free(ptx);
 	free(description);
 	f.rewrite_err = ENOEXEC;
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ENOEXEC && !ptx && description, "a refusal says why");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
+	   errno == ENOEXEC && !ptx && description, "a refusal says why");
 	free(description);
 	f.rewrite_err = EINVAL;
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == EINVAL && !ptx && !description, "an error");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
+	   errno == EINVAL && !ptx && !description, "an error");
 	fake_stop(&f);
-	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 && errno == ENOTCONN, "no daemon: ENOTCONN");
+	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
+	   errno == ENOTCONN, "no daemon: ENOTCONN");
 }
 
 static void administration(void)
@@ -397,19 +441,26 @@ static void administration(void)
 
 	fake_start(&f);
 	g = gsched_open(NULL);
-	ok(!gsched_group_create(g, NULL, "a/b") && f.last_type == GSP_GROUP_CREATE && !strcmp(f.last_group.path, "a/b") &&
-	   !f.last_group.device[0], "create a group");
-	ok(gsched_group_delete(g, "gpu0", "a") < 0 && errno == EBUSY && !strcmp(f.last_group.device, "gpu0"), "delete: EBUSY");
+	ok(!gsched_group_create(g, NULL, "a/b") && f.last_type == GSP_GROUP_CREATE &&
+	   !strcmp(f.last_group.path, "a/b") && !f.last_group.device[0], "create a group");
+	ok(gsched_group_delete(g, "gpu0", "a") < 0 && errno == EBUSY &&
+	   !strcmp(f.last_group.device, "gpu0"), "delete: EBUSY");
 	ok(!gsched_group_set(g, NULL, "a", "capsm.max", "4") && f.last_type == GSP_GROUP_SET &&
 	   !strcmp(f.last_group.value, "4"), "set a file");
-	ok(!gsched_group_set(g, NULL, "a", "procs", "1") && f.last_type == GSP_GROUP_BIND, "bind a process");
-	ok(!gsched_group_get(g, NULL, "a", "capsm.max", buf, sizeof(buf)) && !strcmp(buf, "42\n"), "get a file");
-	ok(gsched_group_get(g, NULL, "a", "capsm.max", tiny, sizeof(tiny)) < 0 && errno == ERANGE, "into too small a buffer: ERANGE");
-	ok(!gsched_device_set(g, NULL, "mode", "spatial") && f.last_type == GSP_DEVICE_SET, "set the device's mode");
-	ok(gsched_group_create(g, NULL, "../x") < 0 && errno == EINVAL, "a path that leaves: EINVAL");
+	ok(!gsched_group_set(g, NULL, "a", "procs", "1") && f.last_type == GSP_GROUP_BIND,
+	   "bind a process");
+	ok(!gsched_group_get(g, NULL, "a", "capsm.max", buf, sizeof(buf)) && !strcmp(buf, "42\n"),
+	   "get a file");
+	ok(gsched_group_get(g, NULL, "a", "capsm.max", tiny, sizeof(tiny)) < 0 && errno == ERANGE,
+	   "into too small a buffer: ERANGE");
+	ok(!gsched_device_set(g, NULL, "mode", "spatial") && f.last_type == GSP_DEVICE_SET,
+	   "set the device's mode");
+	ok(gsched_group_create(g, NULL, "../x") < 0 && errno == EINVAL,
+	   "a path that leaves: EINVAL");
 	ok(gsched_group_create(g, NULL, "a//b") < 0 && errno == EINVAL, "an empty part: EINVAL");
 	ok(gsched_group_create(g, NULL, "/a") < 0 && errno == EINVAL, "an absolute path: EINVAL");
-	ok(gsched_group_create(g, "x/y", "a") < 0 && errno == EINVAL, "a device with a slash: EINVAL");
+	ok(gsched_group_create(g, "x/y", "a") < 0 && errno == EINVAL,
+	   "a device with a slash: EINVAL");
 	text = gsched_status(g);
 	ok(text && !strcmp(text, "{\"backend\": \"daemon\"}"), "status");
 	free(text);
@@ -436,7 +487,8 @@ static void put(const char *root, const char *name, const char *text)
 /* The module's files, laid out in a temporary directory. */
 static void files(void)
 {
-	char root[] = "/tmp/gsched-files-XXXXXX", config[64], sysfs[64], buf[64], *text, command[64];
+	char root[] = "/tmp/gsched-files-XXXXXX", config[64], sysfs[64], buf[64], *text,
+		command[64];
 
 	if (!mkdtemp(root))
 		abort();
@@ -457,7 +509,8 @@ static void files(void)
 	    "name red clients 77,78 server 9 priority 5 weight 150.500 slice_us 1000000 "
 	    "applied_us 2048 slice_error 0 block_end 1 activity busy turn 0 "
 	    "why top band: runs whole until it is idle\n"
-	    "name mps-12 server 12 priority 0 weight 0.000 slice_us 0 applied_us 0 slice_error 95 activity idle turn 1 why none\n"
+	    "name mps-12 server 12 priority 0 weight 0.000 slice_us 0 applied_us 0 slice_error 95 "
+	    "activity idle turn 1 why none\n"
 	    "more 3\n");
 	put(sysfs, "gpu0/tasks/77/band", "name red\nslice_us 0\napplied_us 1\nslice_error 5\n"
 	    "block_end 1\nblock_us 32\nactivity waiting\nshare 0.125000\n");
@@ -466,33 +519,47 @@ static void files(void)
 	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
 	put(sysfs, "gpu0/tasks/77/managed", "block 3\nslice 0\nlaunch 1\n");
 	put(sysfs, "gpu0/tasks/77/why", "a \"reason\"\n");
-	put(sysfs, "gpu0/tasks/77/slots", "slot 1 seq 2 tier 0 limit 4096\nslot 2 seq 9 tier 2 limit 0\n");
+	put(sysfs, "gpu0/tasks/77/slots", "slot 1 seq 2 tier 0 limit 4096\n"
+	    "slot 2 seq 9 tier 2 limit 0\n");
 
-	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, NULL, "batch", "capsm.max", NULL, buf, sizeof(buf)) &&
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, NULL, "batch", "capsm.max", NULL,
+			       buf, sizeof(buf)) &&
 	   !strcmp(buf, "4\n"), "configfs: get");
-	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, "gpu0", "batch", "capsm.max", "8", NULL, 0) &&
-	   !gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, "gpu0", "batch", "capsm.max", NULL, buf, sizeof(buf)) &&
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, "gpu0", "batch", "capsm.max",
+			       "8", NULL, 0) &&
+	   !gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, "gpu0", "batch", "capsm.max", NULL,
+			       buf, sizeof(buf)) &&
 	   buf[0] == '8', "configfs: set");
-	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_CREATE, NULL, "new", NULL, NULL, NULL, 0) &&
-	   gsched_files_admin(config, sysfs, GSCHED_ADMIN_CREATE, NULL, "new", NULL, NULL, NULL, 0) < 0 && errno == EEXIST,
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_CREATE, NULL, "new", NULL,
+			       NULL, NULL, 0) &&
+	   gsched_files_admin(config, sysfs, GSCHED_ADMIN_CREATE, NULL, "new", NULL, NULL, NULL,
+			      0) < 0 && errno == EEXIST,
 	   "configfs: create, again EEXIST");
-	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DELETE, NULL, "new", NULL, NULL, NULL, 0), "configfs: delete");
-	ok(gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, NULL, "nobody", "capsm.max", "8", NULL, 0) < 0 &&
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DELETE, NULL, "new", NULL, NULL, NULL,
+			       0), "configfs: delete");
+	ok(gsched_files_admin(config, sysfs, GSCHED_ADMIN_SET, NULL, "nobody", "capsm.max", "8",
+			      NULL, 0) < 0 &&
 	   errno == ENOENT, "configfs: no such group");
-	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DEVICE, NULL, "", "mode", "temporal", NULL, 0), "sysfs: device");
+	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DEVICE, NULL, "", "mode", "temporal",
+			       NULL, 0), "sysfs: device");
 	put(sysfs, "gpu0/mode", "[auto] spatial\n");
 	text = gsched_files_status(config, sysfs);
-	ok(text && strstr(text, "\"backend\":\t\"module\"") && strstr(text, "\"path\":\t\"batch/inner\"") &&
-	   strstr(text, "\"mode\":\t\"spatial\"") && strstr(text, "\"policy\":\t\"hpf\"") &&
+	ok(text && strstr(text, "\"backend\":\t\"module\"") &&
+	   strstr(text, "\"path\":\t\"batch/inner\"") && strstr(text, "\"mode\":\t\"spatial\"") &&
+	   strstr(text, "\"policy\":\t\"hpf\"") &&
 	   strstr(text, "\"policy_fault\":\t\"fifo was replaced by hpf\"") &&
-	   strstr(text, "\"procs\":\t[12, 13]") && strstr(text, "\"sms\":\t132") && strstr(text, "\"usage\":\t5"), "status: groups");
-	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"group\":\t\"\"") && strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
+	   strstr(text, "\"procs\":\t[12, 13]") && strstr(text, "\"sms\":\t132") &&
+	   strstr(text, "\"usage\":\t5"), "status: groups");
+	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"group\":\t\"\"") &&
+	   strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
 	   strstr(text, "\"limit\":\t4096"), "status: clients");
 	ok(text && strstr(text, "\"switch_us\":\t190") && strstr(text, "\"gpu.band\":\t\"red\"") &&
-	   strstr(text, "\"clients\":\t[77, 78]") && strstr(text, "\"server\":\t9") && strstr(text, "\"weight\":\t150.5") &&
-	   strstr(text, "\"turn\":\tfalse") && strstr(text, "\"why\":\t\"top band: runs whole until it is idle\"") &&
-	   strstr(text, "\"name\":\t\"mps-12\"") && strstr(text, "\"clients\":\t[]") && strstr(text, "\"turn\":\ttrue") &&
-	   strstr(text, "\"slice_error\":\t95") && strstr(text, "\"bands_left_out\":\t3"), "status: bands");
+	   strstr(text, "\"clients\":\t[77, 78]") && strstr(text, "\"server\":\t9") &&
+	   strstr(text, "\"weight\":\t150.5") && strstr(text, "\"turn\":\tfalse") &&
+	   strstr(text, "\"why\":\t\"top band: runs whole until it is idle\"") &&
+	   strstr(text, "\"name\":\t\"mps-12\"") && strstr(text, "\"clients\":\t[]") &&
+	   strstr(text, "\"turn\":\ttrue") && strstr(text, "\"slice_error\":\t95") &&
+	   strstr(text, "\"bands_left_out\":\t3"), "status: bands");
 	/* the second band's line is an older module's */
 	ok(text && strstr(text, "\"slice_error\":\t0,\n\t\t\t\t\t\"block_end\":\ttrue") &&
 	   !strstr(text, "\"slice_error\":\t95,\n\t\t\t\t\t\"block_end\"") &&

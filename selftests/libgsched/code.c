@@ -366,12 +366,16 @@ static unsigned int count(const char *what)
 static char *many(void)
 {
 	static const char function[] =
-		".func (.param .b32 r) %s(.param .b32 a)\n{\n.reg .b32 %%r<3>;\nld.param.b32 %%r1, [a];\n"
+		".func (.param .b32 r) %s(.param .b32 a)\n{\n.reg .b32 %%r<3>;\n"
+		"ld.param.b32 %%r1, [a];\n"
 		"mul.lo.u32 %%r2, %%r1, %%r1;\nst.param.b32 [r], %%r2;\nret;\n}\n";
 	static const char kernel[] =
-		".visible .entry k%u(.param .u64 p)\n{\n.reg .b32 %%r<4>;\n.reg .b64 %%d<3>;\nld.param.u64 %%d1, [p];\n"
-		"mov.u32 %%r1, %%ctaid.x;\n{\n.param .b32 x;\n.param .b32 y;\nst.param.b32 [x], %%r1;\ncall.uni (y), %s, (x);\n"
-		"ld.param.b32 %%r2, [y];\n}\nmul.wide.u32 %%d2, %%r1, 4;\nadd.u64 %%d1, %%d1, %%d2;\nst.global.u32 [%%d1], %%r2;\nret;\n}\n";
+		".visible .entry k%u(.param .u64 p)\n{\n.reg .b32 %%r<4>;\n.reg .b64 %%d<3>;\n"
+		"ld.param.u64 %%d1, [p];\n"
+		"mov.u32 %%r1, %%ctaid.x;\n{\n.param .b32 x;\n.param .b32 y;\n"
+		"st.param.b32 [x], %%r1;\ncall.uni (y), %s, (x);\n"
+		"ld.param.b32 %%r2, [y];\n}\nmul.wide.u32 %%d2, %%r1, 4;\n"
+		"add.u64 %%d1, %%d1, %%d2;\nst.global.u32 [%%d1], %%r2;\nret;\n}\n";
 	char *text = malloc(131072), *at = text;
 	unsigned int i;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A resource manager for tests of libgsched/slice.c: it is the next definition of ioctl() behind the wrapper, and the
- * descriptors it is told of are the driver's control node.
+ * A resource manager for tests of libgsched/slice.c: it is the next definition of ioctl() behind
+ * the wrapper, and the descriptors it is told of are the driver's control node.
  */
 #include <stdarg.h>
 #include <string.h>

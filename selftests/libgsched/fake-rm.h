@@ -9,9 +9,11 @@ struct fake_rm {
 	bool control[64];		/* by descriptor: it is the control node */
 	unsigned int calls, sets, gids;
 	unsigned int refuse;		/* NV_STATUS for slices other than libcuda's own; 0: none */
-	unsigned int refuse_mode;	/* NV_STATUS for preemption modes other than libcuda's own */
+	unsigned int refuse_mode;	/* NV_STATUS for preemption modes other than libcuda's
+					 * own */
 	unsigned int last_group;
-	unsigned int modes, last_mode, mode_group, mode_object;	/* calls for the mode, and the last one's */
+	/* calls for the mode, and the last one's */
+	unsigned int modes, last_mode, mode_group, mode_object;
 	unsigned long long last_us;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The interposer under app.c on vgpu, with the stand-in arbiter: whatever the arbiter does, the program's results are
- * those of a run alone. Run from the root of the tree.
+ * The interposer under app.c on vgpu, with the stand-in arbiter: whatever the arbiter does, the
+ * program's results are those of a run alone. Run from the root of the tree.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "arbiter.h"
 #include "run.h"
 
-static char *const steps[] = { "plain", "small", "chain", "packed", "extended", "library", "threads", "second", "burst", "forked",
-			       "wrong", NULL };
+static char *const steps[] = { "plain", "small", "chain", "packed", "extended", "library",
+			       "threads", "second", "burst", "forked", "wrong", NULL };
 
 static struct run expected, expected_long;
 
@@ -66,7 +66,8 @@ static void no_arbiter(void)
 static void leases(void)
 {
 	static const struct { uint32_t lease; const char *name; } lease[] = {
-		{ GSCHED_LEASE_FREE, "lease free" }, { GSCHED_LEASE_NOTIFY, "lease notify" }, { GSCHED_LEASE_NONE, "lease none" },
+		{ GSCHED_LEASE_FREE, "lease free" }, { GSCHED_LEASE_NOTIFY, "lease notify" },
+		{ GSCHED_LEASE_NONE, "lease none" },
 	};
 	unsigned int i;
 	struct run r;
@@ -76,7 +77,8 @@ static void leases(void)
 		run(true, steps, &r);
 		same(&r, &expected, lease[i].name);
 		fake_wait(&f, &f.detached, 1);
-		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0, "%s: launches of tier block", lease[i].name);
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0,
+		   "%s: launches of tier block", lease[i].name);
 		ok(f.cl && (lease[i].lease == GSCHED_LEASE_FREE ? f.cl->header.passed :
 			    f.cl->header.managed[GSCHED_TIER_LAUNCH]),
 		   "%s: launches of tier launch", lease[i].name);
@@ -88,8 +90,9 @@ static void leases(void)
 		if (lease[i].lease == GSCHED_LEASE_NONE)
 			ok(f.submits && !f.async_submits, "lease none: the arbiter is asked");
 		if (lease[i].lease != GSCHED_LEASE_FREE)
-			ok(f.completes >= f.submits + f.async_submits, "%s: every task is completed (%u of %u)", lease[i].name,
-			   f.completes, f.submits + f.async_submits);
+			ok(f.completes >= f.submits + f.async_submits,
+			   "%s: every task is completed (%u of %u)", lease[i].name, f.completes,
+			   f.submits + f.async_submits);
 		fake_stop(&f);
 	}
 }
@@ -105,7 +108,8 @@ static void windows(void)
 
 	run(false, what, &alone);
 	for (i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "random windows%s%s%s", *modes[i] ? ", limit by " : "", modes[i], i > 2 ? ", static" : "");
+		snprintf(name, sizeof(name), "random windows%s%s%s", *modes[i] ? ", limit by " : "",
+			 modes[i], i > 2 ? ", static" : "");
 		setenv("GSCHED_LIMIT_BY", modes[i], 1);
 		setenv("GSCHED_DISPATCH", i > 2 ? "static" : i > 1 ? "queue" : "", 1);
 		fake_begin(i ? GSCHED_LEASE_NONE : GSCHED_LEASE_FREE);
@@ -115,8 +119,10 @@ static void windows(void)
 		stirring = false;
 		pthread_join(thread, NULL);
 		same(&r, &alone, name);
-		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name, (unsigned long long)(f.cl ? f.cl->header.wings : 0));
-		ok(f.cl && !strstr(f.cl->header.why, "GSCHED_") && !strstr(f.cl->header.why, "ranges"), "%s: understood", name);
+		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name,
+		   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
+		ok(f.cl && !strstr(f.cl->header.why, "GSCHED_") &&
+		   !strstr(f.cl->header.why, "ranges"), "%s: understood", name);
 		fake_stop(&f);
 	}
 	unsetenv("GSCHED_DISPATCH");
@@ -125,14 +131,15 @@ static void windows(void)
 	fake_begin(GSCHED_LEASE_NONE);
 	f.features |= GSCHED_FEATURE_CORUN;
 	run(true, what, &r);
-	ok(f.last_submit.size == sizeof(f.last_submit) && f.last_submit.intensity == GSCHED_INTENSITY_H_M,
-	   "the arbiter is told of GSCHED_CLASS");
+	ok(f.last_submit.size == sizeof(f.last_submit) &&
+	   f.last_submit.intensity == GSCHED_INTENSITY_H_M, "the arbiter is told of GSCHED_CLASS");
 	fake_stop(&f);
 	setenv("GSCHED_CLASS", "high", 1);
 	fake_begin(GSCHED_LEASE_FREE);
 	f.features |= GSCHED_FEATURE_CORUN;
 	run(true, what, &r);
-	ok(f.cl && strstr(f.cl->header.why, "GSCHED_CLASS=high: neither unknown, L_C and so on nor H_M; taken for unknown"),
+	ok(f.cl && strstr(f.cl->header.why, "GSCHED_CLASS=high: neither unknown, L_C and so on nor "
+			  "H_M; taken for unknown"),
 	   "of one that there is not its page tells: %s", f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 	unsetenv("GSCHED_CLASS");
@@ -140,8 +147,8 @@ static void windows(void)
 	fake_begin(GSCHED_LEASE_FREE);
 	run(true, what, &r);
 	same(&r, &alone, "limit by what there is not");
-	ok(f.cl && strstr(f.cl->header.why, "GSCHED_LIMIT_BY=sms: neither rank nor worker"), "and the page says so: %s",
-	   f.cl ? f.cl->header.why : "");
+	ok(f.cl && strstr(f.cl->header.why, "GSCHED_LIMIT_BY=sms: neither rank nor worker"),
+	   "and the page says so: %s", f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 	unsetenv("GSCHED_LIMIT_BY");
 	unsetenv("GSCHED_DISPATCH");
@@ -149,8 +156,8 @@ static void windows(void)
 	fake_begin(GSCHED_LEASE_FREE);
 	run(true, what, &r);
 	same(&r, &alone, "a number of workers that is none");
-	ok(f.cl && strstr(f.cl->header.why, "GSCHED_WORKERS=many: not a number from 1 to 32"), "and the page says so: %s",
-	   f.cl ? f.cl->header.why : "");
+	ok(f.cl && strstr(f.cl->header.why, "GSCHED_WORKERS=many: not a number from 1 to 32"),
+	   "and the page says so: %s", f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 	unsetenv("GSCHED_WORKERS");
 }
@@ -183,7 +190,8 @@ static void workers(void)
 	one = workers_seen("1", &alone, what);
 	two = workers_seen("2", &alone, what);
 	all = workers_seen("32", &alone, what);
-	ok(one && two == 2 * one && all > two, "as many workers as somebody chose, and no more than fit: %u, %u, %u", one, two, all);
+	ok(one && two == 2 * one && all > two,
+	   "as many workers as somebody chose, and no more than fit: %u, %u, %u", one, two, all);
 }
 
 /* A library is unloaded while its tasks run, evicted and grown. What is freed is overwritten. */
@@ -307,7 +315,8 @@ static void early(void)
 		fake_begin(GSCHED_LEASE_NONE);
 		f.closed = true;
 		start(&r, true, what);
-		ok(fake_wait(&f, &f.submits, 2), "copies before the first task: it is granted nothing");
+		ok(fake_wait(&f, &f.submits, 2),
+		   "copies before the first task: it is granted nothing");
 		usleep(100000);
 		open_windows();
 		finish(&r);
@@ -392,7 +401,8 @@ static struct gsched_cl_slot *running_slot(void)
 }
 
 /*
- * Block-tasks that cannot end are left in their middle, and found again when all others are done and their workers gone.
+ * Block-tasks that cannot end are left in their middle, and found again when all others are done
+ * and their workers gone.
  */
 static void suspended(void)
 {
@@ -406,7 +416,8 @@ static void suspended(void)
 	finish(&alone);
 	fake_begin(GSCHED_LEASE_NONE);
 	start(&r, true, what);
-	ok(resumable_launched(1), "long block-tasks, somebody else there: the resumable form is launched");
+	ok(resumable_launched(1), "long block-tasks, somebody else there: the resumable "
+	   "form is launched");
 	tell(&r, "1");
 	ok(says(&r, "held\n"), "eight block-tasks are in their middle, the others done");
 	line = running_slot();
@@ -418,7 +429,8 @@ static void suspended(void)
 		return;
 	}
 	slot = line - f.cl->slot;
-	ok(f.last_submit.block_ns && f.last_submit.block_ns < 100000, "the arbiter is told how soon it gives way: %llu ns",
+	ok(f.last_submit.block_ns && f.last_submit.block_ns < 100000,
+	   "the arbiter is told how soon it gives way: %llu ns",
 	   (unsigned long long)f.last_submit.block_ns);
 	fake_window(&f, slot, 0);
 	ok(becomes(&line->left, 8), "evicted, their workers leave");
@@ -433,7 +445,9 @@ static void suspended(void)
 	fake_stop(&f);
 }
 
-/* A task that waits behind another on its stream gets no wing, however wide its window has become. */
+/*
+ * A task that waits behind another on its stream gets no wing, however wide its window has become.
+ */
 static void queued(void)
 {
 	static char *const what[] = { "behind", NULL };
@@ -470,7 +484,8 @@ static void queued(void)
 	wings = f.cl->header.wings;
 	fake_window(&f, slot[!i], 8 * GSCHED_CAPSM);
 	fake_window(&f, slot[i], 4 * GSCHED_CAPSM);
-	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq, f.arb->slot[slot[i]].window);
+	fake_event(&f, GSCHED_EVENT_GROW, slot[i], f.cl->slot[slot[i]].seq,
+		   f.arb->slot[slot[i]].window);
 	ok(becomes_64(&f.cl->header.wings, wings + 1), "both windows grow: a wing comes");
 	tell(&r, "2");
 	finish(&r);
@@ -530,7 +545,8 @@ static void death(void)
 	fake_stop(&f);
 	finish(&r);
 	same(&r, &expected_long, "the arbiter dies with a task evicted");
-	ok(strstr(f.cl->header.why, "unmanaged") != NULL, "and the page says why: %s", f.cl->header.why);
+	ok(strstr(f.cl->header.why, "unmanaged") != NULL, "and the page says why: %s",
+	   f.cl->header.why);
 
 	/* with a launch that waits for its grant */
 	fake_begin(GSCHED_LEASE_NONE);
@@ -581,12 +597,15 @@ static void restarted(void)
 	before = f.cl;
 	ok(becomes_64(&before->header.unmanaged, 3), "it dies: launches go on unmanaged");
 	fake_restart(&f);
-	ok(fake_wait(&f, &f.attached_count, 1) && fake_wait(&f, &f.submits, 3), "it comes back: it is asked again");
+	ok(fake_wait(&f, &f.attached_count, 1) && fake_wait(&f, &f.submits, 3),
+	   "it comes back: it is asked again");
 	before = f.cl;
 	fake_event(&f, GSCHED_EVENT_GONE, 0, 0, 0);
-	ok(fake_wait(&f, &f.attached_count, 2), "told that the device is gone, the program looks for it again");
+	ok(fake_wait(&f, &f.attached_count, 2),
+	   "told that the device is gone, the program looks for it again");
 	ok(becomes_64(&before->header.unmanaged, 1), "and meanwhile runs unmanaged");
-	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 2), "the twins serve the new connection");
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 2),
+	   "the twins serve the new connection");
 	tell(&r, "1");
 	finish(&r);
 	same(&r, &alone, "connected again");
@@ -626,8 +645,8 @@ static void lost(void)
 }
 
 /*
- * Who shares the GPU in time only has no twin, no slot and nothing set up for them: its launches are counted, no more. With a quota,
- * or when somebody may come into its band, it has.
+ * Who shares the GPU in time only has no twin, no slot and nothing set up for them: its launches
+ * are counted, no more. With a quota, or when somebody may come into its band, it has.
  */
 static void direct(void)
 {
@@ -640,8 +659,9 @@ static void direct(void)
 	f.flags = GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE;
 	run(true, steps, &r);
 	same(&r, &expected, "a band of its own");
-	ok(f.cl && f.cl->header.passed && !f.cl->header.managed[GSCHED_TIER_BLOCK] && !f.cl->header.managed[GSCHED_TIER_LAUNCH] &&
-	   !f.rewrites && !f.submits, "its launches pass, and nothing is rewritten (%u requests)", f.rewrites);
+	ok(f.cl && f.cl->header.passed && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   !f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.rewrites && !f.submits,
+	   "its launches pass, and nothing is rewritten (%u requests)", f.rewrites);
 	fake_stop(&f);
 
 	fake_begin(GSCHED_LEASE_FREE);
@@ -663,7 +683,8 @@ static void direct(void)
 	if (f.arb)
 		f.arb->header.flags = GSCHED_ARB_ALONE;
 	passed = f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0;
-	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], passed + 3), "somebody may come: twins");
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], passed + 3),
+	   "somebody may come: twins");
 	tell(&r, "1");
 	finish(&r);
 	start(&alone, false, what);
@@ -674,8 +695,8 @@ static void direct(void)
 }
 
 /*
- * In a band with others short kernels are submitted, each: windows make room for them, and they wait
- * for those who are more important. Among equals without windows neither is for anything.
+ * In a band with others short kernels are submitted, each: windows make room for them, and they
+ * wait for those who are more important. Among equals without windows neither is for anything.
  */
 static void among_equals(void)
 {
@@ -691,7 +712,8 @@ static void among_equals(void)
 		/* a running kernel does not cover the next one then */
 		f.top_priority = 1;
 		run(true, what, &r);
-		same(&r, &alone, i ? "300 launches among equals" : "300 launches in a band with others");
+		same(&r, &alone, i ? "300 launches among equals" :
+		     "300 launches in a band with others");
 		ok(f.cl && (i ? f.cl->header.passed >= 300 && !f.submits : f.submits == 300),
 		   "of them %u are submitted", f.submits);
 		fake_stop(&f);
@@ -718,8 +740,10 @@ static void covered(void)
 		start(&r, true, what);
 		tell(&r, "1");
 		finish(&r);
-		same(&r, &alone, i ? "behind one, somebody is more important" : "forty launches behind one");
-		ok(i ? f.submits == 46 : f.submits < 40, "of 46 launches %u are submitted", f.submits);
+		same(&r, &alone, i ? "behind one, somebody is more important" :
+		     "forty launches behind one");
+		ok(i ? f.submits == 46 : f.submits < 40,
+		   "of 46 launches %u are submitted", f.submits);
 		fake_stop(&f);
 	}
 }
@@ -743,7 +767,10 @@ static void covered_no_more(void)
 	}
 }
 
-/* The arbiter is stopped while the program's gate is closed, or its task has no window: it runs on unmanaged. */
+/*
+ * The arbiter is stopped while the program's gate is closed, or its task has no window: it runs on
+ * unmanaged.
+ */
 static void silent(void)
 {
 	static char *const what[] = { "steady", NULL };
@@ -758,17 +785,20 @@ static void silent(void)
 		f.flags = GSCHED_ARB_ALONE | (i ? 0 : GSCHED_ARB_PRIVATE);
 		start(&r, true, what);
 		fake_wait(&f, &f.attached_count, 1);
-		ok(f.cl && (i ? becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1) : becomes_64(&f.cl->header.passed, 1)),
+		ok(f.cl && (i ? becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1) :
+			    becomes_64(&f.cl->header.passed, 1)),
 		   "it launches");
 		pthread_mutex_lock(&f.lock);
 		f.arb->header.flags |= i ? 0 : GSCHED_ARB_CLOSED;
 		for (slot = 0; i && slot < GSCHED_SLOTS; slot++)
 			fake_window(&f, slot, 0);
-		ok(becomes_64(&f.cl->header.unmanaged, 1), "%s and the arbiter is stopped: it goes on", i ? "evicted," : "held,");
+		ok(becomes_64(&f.cl->header.unmanaged, 1),
+		   "%s and the arbiter is stopped: it goes on", i ? "evicted," : "held,");
 		pthread_mutex_unlock(&f.lock);
 		tell(&r, "1");
 		finish(&r);
-		same(&r, &alone, i ? "evicted by one that is stopped" : "held by one that is stopped");
+		same(&r, &alone, i ? "evicted by one that is stopped" :
+		     "held by one that is stopped");
 		fake_stop(&f);
 	}
 }
@@ -804,7 +834,9 @@ static void slow_attach(void)
 	ok(!r.status, "the program ends as it should");
 }
 
-/* A kernel's twin takes long: the first launch waits for it, as its original could not be evicted. */
+/*
+ * A kernel's twin takes long: the first launch waits for it, as its original could not be evicted.
+ */
 static void first_launch(void)
 {
 	static char *const what[] = { "steady", NULL };
@@ -820,7 +852,8 @@ static void first_launch(void)
 	ok(fake_wait(&f, &f.rewrites, 1), "the twin is asked for");
 	fake_rewrite(&f);
 	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1), "then it is launched");
-	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.cl->header.passed, "and nothing before it");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.cl->header.passed,
+	   "and nothing before it");
 	tell(&r, "1");
 	finish(&r);
 	same(&r, &alone, "a first launch");
@@ -843,7 +876,8 @@ static void first_launches(void)
 	run(true, what, &r);
 	same(&r, &alone, "twenty first launches");
 	h = f.cl ? &f.cl->header : NULL;
-	ok(h && h->passed + h->managed[GSCHED_TIER_LAUNCH] > 10, "most of them run the original (%llu)",
+	ok(h && h->passed + h->managed[GSCHED_TIER_LAUNCH] > 10,
+	   "most of them run the original (%llu)",
 	   h ? (unsigned long long)(h->passed + h->managed[GSCHED_TIER_LAUNCH]) : 0);
 	fake_stop(&f);
 	unsetenv("GSCHED_TWIN_WAIT_MS");
@@ -873,7 +907,8 @@ static void tried(void)
 		fake_rewrite(&f);
 		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1) &&
 			   (!i || !f.cl->header.passed),
-		   "%s twins", i ? "with a quota none does before" : "when they are known to be long,");
+		   "%s twins", i ? "with a quota none does before" :
+		   "when they are known to be long,");
 		tell(&r, "1");
 		finish(&r);
 		ok(!r.status, "it ends as it should");
@@ -882,10 +917,14 @@ static void tried(void)
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
 
-/* A barrier over the grid, under a window that holds fewer blocks: the original is launched, and the page says why. */
+/*
+ * A barrier over the grid, under a window that holds fewer blocks: the original is launched, and
+ * the page says why.
+ */
 static void resident(void)
 {
-	static const char why[] = "meets: tier launch: its blocks may wait for each other, and all fit the device at once";
+	static const char why[] = "meets: tier launch: its blocks may wait for each other, and all "
+				  "fit the device at once";
 	static char *const what[] = { "meets", NULL };
 	struct run alone, r;
 
@@ -896,7 +935,8 @@ static void resident(void)
 	same(&r, &alone, "blocks that wait for each other");
 	ok(f.cl && f.cl->header.passed && !f.cl->header.managed[GSCHED_TIER_BLOCK],
 	   "a quarter of the device: originals");
-	ok(f.cl && strstr(f.cl->header.why, why), "the page says why: %s", f.cl ? f.cl->header.why : "");
+	ok(f.cl && strstr(f.cl->header.why, why), "the page says why: %s",
+	   f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 }
 
@@ -918,8 +958,9 @@ static void counted(void)
 	ok(!r.status && h->passed && h->leased_tasks + f.completes == h->managed[0] + h->managed[2],
 	   "every launch is counted (%llu) or told of (%u)",
 	   (unsigned long long)(h->passed + h->leased_tasks), f.completes);
-	ok(h->leased_ns && h->leased_usage >= h->leased_ns / 32 && h->leased_usage <= h->leased_ns * f.sms,
-	   "with its time (%llu ns, %llu CapSM-ns)", (unsigned long long)h->leased_ns, (unsigned long long)h->leased_usage);
+	ok(h->leased_ns && h->leased_usage >= h->leased_ns / 32 &&
+	   h->leased_usage <= h->leased_ns * f.sms, "with its time (%llu ns, %llu CapSM-ns)",
+	   (unsigned long long)h->leased_ns, (unsigned long long)h->leased_usage);
 	fake_stop(&f);
 }
 
@@ -946,8 +987,8 @@ static void profile(const char *step, unsigned int blocks)
 	   (unsigned long long)f.last_submit.blocks, f.last_submit.blocks_per_sm);
 	ok(f.last_submit.predicted_ns, "and takes %llu ns",
 	   (unsigned long long)f.last_submit.predicted_ns);
-	ok(f.timed_originals, "the arbiter is told how long it took (%u of %u times)", f.timed_originals,
-	   f.completes);
+	ok(f.timed_originals, "the arbiter is told how long it took (%u of %u times)",
+	   f.timed_originals, f.completes);
 	fake_stop(&f);
 
 	/* nobody is asked: timed now and then, and the page has what they took */
@@ -1192,11 +1233,13 @@ static void refused(void)
 		fake_begin(GSCHED_LEASE_NONE);
 		f.rewrite_err = errs[i];
 		run(true, what, &r);
-		same(&r, &expected_long, errs[i] ? "the rewrite service refuses" : "its answer is no description");
+		same(&r, &expected_long, errs[i] ? "the rewrite service refuses" :
+		     "its answer is no description");
 		fake_wait(&f, &f.detached, 1);
-		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
-		   "its kernels run in tier launch");
-		ok(f.cl && strstr(f.cl->header.why, "tier launch: gschedd: <description>"), "and the page says why");
+		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+		   f.cl->header.managed[GSCHED_TIER_LAUNCH], "its kernels run in tier launch");
+		ok(f.cl && strstr(f.cl->header.why, "tier launch: gschedd: <description>"),
+		   "and the page says why");
 		fake_stop(&f);
 	}
 }
@@ -1209,12 +1252,13 @@ static const char *checksum(const struct run *r)
 }
 
 /*
- * Twins share the original's variables with it and with the host. What the driver does not find by name is copied where
- * nobody can change it; otherwise the kernel has no twin.
+ * Twins share the original's variables with it and with the host. What the driver does not find by
+ * name is copied where nobody can change it; otherwise the kernel has no twin.
  */
 static void variables(void)
 {
-	static char *const what[] = { BUILD "/test/libgsched/variables", "selftests/libgsched/variables.ptx", NULL };
+	static char *const what[] = { BUILD "/test/libgsched/variables",
+				      "selftests/libgsched/variables.ptx", NULL };
 	struct run alone, r;
 	pthread_t thread;
 
@@ -1226,15 +1270,16 @@ static void variables(void)
 	stirring = false;
 	pthread_join(thread, NULL);
 	same(&r, &alone, "variables of a module");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 && f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 10,
-	   "original and twin take turns");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 10, "original and twin take turns");
 	fake_stop(&f);
 
 	setenv("VGPU_HIDE", "$str,$str$1,$str$2", 1);
 	fake_begin(GSCHED_LEASE_NONE);
 	run(true, what, &r);
 	same(&r, &alone, "literals that the driver does not find");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20, "have a copy: %s", f.cl ? f.cl->header.why : "");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20, "have a copy: %s",
+	   f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 
 	setenv("VGPU_HIDE", "quiet", 1);
@@ -1242,20 +1287,24 @@ static void variables(void)
 	run(true, what, &r);
 	same(&r, &alone, "a variable that the driver does not find");
 	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-	   !strcmp(f.cl->header.why, "step: tier launch: the driver does not find its variable quiet"), "has none: %s",
+	   !strcmp(f.cl->header.why, "step: tier launch: the driver does not find its "
+		   "variable quiet"), "has none: %s",
 	   f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 	unsetenv("VGPU_HIDE");
 }
 
 /*
- * Functions by pointers from the program's tables, which it has changed before a twin was there. Where it got at them by a way that
- * is not followed, and where kernels change them, there is no twin.
+ * Functions by pointers from the program's tables, which it has changed before a twin was there.
+ * Where it got at them by a way that is not followed, and where kernels change them, there is no
+ * twin.
  */
 static void tables(void)
 {
-	static char *const what[] = { BUILD "/test/libgsched/tables", "selftests/libgsched/tables.ptx", NULL };
-	static char *const aside[] = { BUILD "/test/libgsched/tables", "selftests/libgsched/tables.ptx", "aside", NULL };
+	static char *const what[] = { BUILD "/test/libgsched/tables",
+				      "selftests/libgsched/tables.ptx", NULL };
+	static char *const aside[] = { BUILD "/test/libgsched/tables",
+				       "selftests/libgsched/tables.ptx", "aside", NULL };
 	struct run alone, r;
 	pthread_t thread;
 
@@ -1269,7 +1318,8 @@ static void tables(void)
 	same(&r, &alone, "tables of functions");
 	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 12, "step has a twin: %llu launches",
 	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0));
-	ok(f.cl && strstr(f.cl->header.why, "turns: tier launch: indirect call of functions that kernels may have replaced in steps"),
+	ok(f.cl && strstr(f.cl->header.why, "turns: tier launch: indirect call of functions that "
+			  "kernels may have replaced in steps"),
 	   "turns has none: %s", f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 
@@ -1277,20 +1327,25 @@ static void tables(void)
 	fake_begin(GSCHED_LEASE_NONE);
 	run(true, aside, &r);
 	same(&r, &alone, "tables that it got at by another way");
-	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH] == 15, "no twin");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] == 15, "no twin");
 	fake_stop(&f);
 }
 
 /*
- * Texture and surface references: a wing of a task reads what was bound when the task was launched. Where that is not known the
- * original is launched.
+ * Texture and surface references: a wing of a task reads what was bound when the task was launched.
+ * Where that is not known the original is launched.
  */
 static void textures(void)
 {
-	static char *const what[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", NULL };
-	static char *const proc[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", "proc", NULL };
-	static char *const unbound[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", "unbound", NULL };
-	static char *const odd[] = { BUILD "/test/libgsched/textures", "selftests/libgsched/textures.ptx", "odd", NULL };
+	static char *const what[] = { BUILD "/test/libgsched/textures",
+				      "selftests/libgsched/textures.ptx", NULL };
+	static char *const proc[] = { BUILD "/test/libgsched/textures",
+				      "selftests/libgsched/textures.ptx", "proc", NULL };
+	static char *const unbound[] = { BUILD "/test/libgsched/textures",
+					 "selftests/libgsched/textures.ptx", "unbound", NULL };
+	static char *const odd[] = { BUILD "/test/libgsched/textures",
+				     "selftests/libgsched/textures.ptx", "odd", NULL };
 	struct run alone, r;
 	pthread_t thread;
 	int i;
@@ -1304,10 +1359,13 @@ static void textures(void)
 		run(true, i == 2 ? proc : what, &r);
 		stirring = false;
 		pthread_join(thread, NULL);
-		same(&r, &alone, i == 2 ? "references, by cuGetProcAddress" : i == 3 ? "references, resumable" : "references");
-		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 && f.cl->header.wings, "by twins (%llu launches) and wings (%llu): %s",
+		same(&r, &alone, i == 2 ? "references, by cuGetProcAddress" :
+		     i == 3 ? "references, resumable" : "references");
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 && f.cl->header.wings,
+		   "by twins (%llu launches) and wings (%llu): %s",
 		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
-		   (unsigned long long)(f.cl ? f.cl->header.wings : 0), f.cl ? f.cl->header.why : "");
+		   (unsigned long long)(f.cl ? f.cl->header.wings : 0),
+		   f.cl ? f.cl->header.why : "");
 		fake_stop(&f);
 	}
 	unsetenv("GSCHED_RESUMABLE_ALWAYS");
@@ -1315,8 +1373,10 @@ static void textures(void)
 		run(false, i ? odd : unbound, &alone);
 		fake_begin(GSCHED_LEASE_NONE);
 		run(true, i ? odd : unbound, &r);
-		same(&r, &alone, i ? "a format that is not the array's" : "references that are not bound");
-		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 4, "the original: %llu launches",
+		same(&r, &alone, i ? "a format that is not the array's" :
+		     "references that are not bound");
+		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+		   f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 4, "the original: %llu launches",
 		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
 		fake_stop(&f);
 	}
@@ -1327,7 +1387,8 @@ static void runtime(void)
 {
 	static char *const what[] = {
 		/* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one path */
-		BUILD "/programs/batch-rt", "--blocks", "256", "--threads", "64", "--iters", "300", "--kernels", "3", NULL,
+		BUILD "/programs/batch-rt", "--blocks", "256", "--threads", "64", "--iters", "300",
+		"--kernels", "3", NULL,
 	};
 	struct run alone, r;
 	pthread_t thread;
@@ -1345,7 +1406,8 @@ static void runtime(void)
 	pthread_join(thread, NULL);
 	ok(checksum(&alone) && checksum(&r) && !strcmp(checksum(&alone), checksum(&r)),
 	   "a program of the runtime API: results as alone");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3, "and its launches are of tier block");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3,
+	   "and its launches are of tier block");
 	fake_stop(&f);
 }
 
@@ -1356,13 +1418,15 @@ static void drivers(void)
 
 	setenv("GSCHED_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
 	run(true, what, &r);
-	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1 && !r.len, "no driver: cuInit fails, nothing crashes");
+	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1 && !r.len,
+	   "no driver: cuInit fails, nothing crashes");
 	setenv("GSCHED_CUDA_DRIVER", BUILD "/lib/gsched/libcuda.so.1", 1);
 	run(true, what, &r);
 	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1, "ourselves for the driver: refused");
 	setenv("GSCHED_CUDA_DRIVER", BUILD "/test/libgsched/libbare.so", 1);
 	run(true, what, &r);
-	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1, "a driver that lacks nearly everything: errors, no crash");
+	ok(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 1,
+	   "a driver that lacks nearly everything: errors, no crash");
 	unsetenv("GSCHED_CUDA_DRIVER");
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program of the driver API that knows nothing of gsched: loads-app WAY FILE. Loads one kernel, or its two units, in one of
- * the ways there are (FILE is its to write), launches it and prints a hash of its memory: the same for each way.
+ * A program of the driver API that knows nothing of gsched: loads-app WAY FILE. Loads one kernel,
+ * or its two units, in one of the ways there are (FILE is its to write), launches it and prints a
+ * hash of its memory: the same for each way.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,16 +18,23 @@
 
 /* a device function that knows its block, */
 static const char unit_mix[] = HEAD ".visible .func " MIX "\n{\n"
-	"\t.reg .b32 %r<6>;\n\tld.param.b32 %r1, [a];\n\tld.param.b32 %r2, [b];\n\tmov.u32 %r3, %ctaid.x;\n"
-	"\tmad.lo.u32 %r4, %r1, 1664525, %r2;\n\txor.b32 %r4, %r4, %r3;\n\tst.param.b32 [r], %r4;\n\tret;\n}\n";
+	"\t.reg .b32 %r<6>;\n\tld.param.b32 %r1, [a];\n\tld.param.b32 %r2, [b];\n"
+	"\tmov.u32 %r3, %ctaid.x;\n"
+	"\tmad.lo.u32 %r4, %r1, 1664525, %r2;\n\txor.b32 %r4, %r4, %r3;\n\tst.param.b32 [r], %r4;\n"
+	"\tret;\n}\n";
 /* and the kernel that calls it */
 #define WORK ".visible .entry work (.param .u64 p, .param .u32 n)\n{\n" \
-	"\t.reg .pred %q;\n\t.reg .b32 %r<8>;\n\t.reg .b64 %d<3>;\n\tld.param.u64 %d1, [p];\n\tld.param.u32 %r1, [n];\n" \
-	"\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\tmov.u32 %r5, %tid.x;\n\tmad.lo.u32 %r6, %r3, %r4, %r5;\n" \
+	"\t.reg .pred %q;\n\t.reg .b32 %r<8>;\n\t.reg .b64 %d<3>;\n\tld.param.u64 %d1, [p];\n" \
+	"\tld.param.u32 %r1, [n];\n" \
+	"\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\tmov.u32 %r5, %tid.x;\n" \
+	"\tmad.lo.u32 %r6, %r3, %r4, %r5;\n" \
 	"\tmul.wide.u32 %d2, %r6, 4;\n\tadd.u64 %d1, %d1, %d2;\n\tld.global.u32 %r7, [%d1];\n" \
-	"$again:\n\t{\n\t.param .b32 a0;\n\t.param .b32 a1;\n\t.param .b32 r0;\n\tst.param.b32 [a0], %r7;\n" \
-	"\tst.param.b32 [a1], %r1;\n\tcall.uni (r0), mix, (a0, a1);\n\tld.param.b32 %r7, [r0];\n\t}\n" \
-	"\tsub.u32 %r1, %r1, 1;\n\tsetp.ne.u32 %q, %r1, 0;\n\t@%q bra $again;\n\tst.global.u32 [%d1], %r7;\n\tret;\n}\n"
+	"$again:\n\t{\n\t.param .b32 a0;\n\t.param .b32 a1;\n\t.param .b32 r0;\n" \
+	"\tst.param.b32 [a0], %r7;\n" \
+	"\tst.param.b32 [a1], %r1;\n\tcall.uni (r0), mix, (a0, a1);\n" \
+	"\tld.param.b32 %r7, [r0];\n\t}\n" \
+	"\tsub.u32 %r1, %r1, 1;\n\tsetp.ne.u32 %q, %r1, 0;\n\t@%q bra $again;\n" \
+	"\tst.global.u32 [%d1], %r7;\n\tret;\n}\n"
 static const char unit_work[] = HEAD ".extern .func " MIX ";\n" WORK;
 
 static char whole[sizeof(unit_mix) + sizeof(WORK)];
@@ -84,8 +92,10 @@ static void *linked(const char *way, const char *file, size_t *size)
 
 	DO(cuLinkCreate(0, NULL, NULL, &l));
 	if (!strcmp(way, "link")) {
-		DO(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unit_work, sizeof(unit_work), "work", 0, NULL, NULL));
-		DO(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unit_mix, sizeof(unit_mix), "mix", 0, NULL, NULL));
+		DO(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unit_work, sizeof(unit_work), "work",
+				 0, NULL, NULL));
+		DO(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unit_mix, sizeof(unit_mix), "mix",
+				 0, NULL, NULL));
 	} else {
 		size_t n = fat(fat_mix, unit_mix);
 

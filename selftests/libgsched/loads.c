@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Each way to load a kernel, under the interposer on vgpu: the result is that of the program alone, and a twin ran. */
+/*
+ * Each way to load a kernel, under the interposer on vgpu: the result is that of the program alone,
+ * and a twin ran.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -26,7 +29,8 @@ static const char *load(struct run *r, bool preload, const char *way)
 int main(void)
 {
 	static const char *const ways[] = {
-		"data", "data-ex", "fat", "fat-binary", "wrapper", "file", "fat-file", "library", "library-file", "units", "link",
+		"data", "data-ex", "fat", "fat-binary", "wrapper", "file", "fat-file", "library",
+		"library-file", "units", "link",
 		"link-mixed", "link-file", "early-library", "early-library-file", "early-units",
 	};
 	static struct run first, r;
@@ -48,7 +52,8 @@ int main(void)
 		load(&r, true, ways[i]);
 		fake_wait(&f, &f.detached, 1);
 		ok(!r.status && !strcmp(r.text, alone), "%s: results as alone", ways[i]);
-		if (!ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3, "%s: launches of tier block", ways[i]))
+		if (!ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3,
+			"%s: launches of tier block", ways[i]))
 			printf("# %s\n", f.cl ? f.cl->header.why : "no page");
 		fake_stop(&f);
 	}

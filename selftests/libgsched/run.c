@@ -13,7 +13,8 @@
 
 void start(struct run *r, bool preload, char *const *what)
 {
-	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" }, path[512], cwd[400];
+	char *argv[32] = { BUILD "/test/libgsched/app", "selftests/libgsched/kernels.ptx" },
+		path[512], cwd[400];
 	int pipes[2], in[2], n = strchr(*what, '/') ? 0 : 2;
 
 	while (*what)
@@ -30,7 +31,8 @@ void start(struct run *r, bool preload, char *const *what)
 		dup2(in[0], 0);
 		setenv("LD_LIBRARY_PATH", BUILD "/vgpu", 1);
 		/* behind it, what the test itself runs under: a sanitizer */
-		snprintf(path, sizeof(path), "%s/" BUILD "/lib/gsched/libcuda.so.1:%s", cwd, getenv("LD_PRELOAD") ? : "");
+		snprintf(path, sizeof(path), "%s/" BUILD "/lib/gsched/libcuda.so.1:%s", cwd,
+			 getenv("LD_PRELOAD") ? : "");
 		if (preload)
 			setenv("LD_PRELOAD", path, 1);
 		alarm(300);

@@ -24,7 +24,10 @@ struct run {
 	int status;
 };
 
-/* @preload: under the interposer. The environment has the rest. @what: app's steps, or a program with a path. */
+/*
+ * @preload: under the interposer. The environment has the rest. @what: app's steps, or a program
+ * with a path.
+ */
 void start(struct run *r, bool preload, char *const *what);
 void finish(struct run *r);				/* its end, awaited */
 const char *run(bool preload, char *const *what, struct run *r);	/* both */

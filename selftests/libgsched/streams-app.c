@@ -177,7 +177,8 @@ static void copies(const char *step, CUstream from, CUstream to, CUfunction kern
 	pthread_create(&thread, NULL, launches, from);
 	for (i = 0; i < 2 * TIMES; i++) {
 		if (kernel)
-			DO(cuLaunchKernel(kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, to, params, NULL));
+			DO(cuLaunchKernel(kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, to,
+					  params, NULL));
 		else if (i % 2)
 			DO(cuMemcpyDtoDAsync(below, memory, BYTES, to));
 		DO(cuMemcpyDtoHAsync(pinned, kernel || i % 2 ? below : memory, BYTES, to));

@@ -40,7 +40,8 @@ static void *evict(void *arg)
 				evicted[i] = seq;
 				rounds[i] = 0;
 				fake_window(&f, i, 0);
-			} else if (f.arb->slot[i].window != whole && line->left >= line->launched && ++rounds[i] > 20) {
+			} else if (f.arb->slot[i].window != whole && line->left >= line->launched &&
+				   ++rounds[i] > 20) {
 				fake_window(&f, i, whole);
 				fake_event(&f, GSCHED_EVENT_GROW, i, seq, whole);
 			}
@@ -96,7 +97,8 @@ static void order(void)
 static void priorities(void)
 {
 	static char *const what[] = { APP, "priorities", NULL };
-	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n-4: -4 -5\n"
+	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n"
+				     "-4: -4 -5\n"
 				     "-5: -5 -5\n-6: -5 -5\nnone: 0 -3\ndefault: 0 0\n";
 	struct run alone, r;
 
@@ -119,7 +121,9 @@ static void priorities(void)
 	fake_stop(&f);
 }
 
-/* Where all streams share one queue of the hardware a wing would stand behind its own task's gate */
+/*
+ * Where all streams share one queue of the hardware a wing would stand behind its own task's gate
+ */
 static void queues(void)
 {
 	static char *const what[] = { APP, "kernels", NULL };
@@ -129,17 +133,18 @@ static void queues(void)
 	begin(GSCHED_LEASE_NONE, 0);
 	run(true, what, &r);
 	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	ok(!r.status && f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] && f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	ok(!r.status && f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH],
 	   "one queue of the hardware: originals, in tier launch");
-	ok(f.cl && strstr(f.cl->header.why, "CUDA_DEVICE_MAX_CONNECTIONS=1: tier launch"), "and the page says why: %s",
-	   f.cl ? f.cl->header.why : "");
+	ok(f.cl && strstr(f.cl->header.why, "CUDA_DEVICE_MAX_CONNECTIONS=1: tier launch"),
+	   "and the page says why: %s", f.cl ? f.cl->header.why : "");
 	fake_stop(&f);
 }
 
 /*
- * Four streams in four hardware queues: with a done gate in each no wing would come through. So some
- * tasks have none, and are of tier launch: no window holds them, and they count for the share of
- * time. The first step has the twin loaded before there are threads.
+ * Four streams in four hardware queues: with a done gate in each no wing would come through. So
+ * some tasks have none, and are of tier launch: no window holds them, and they count for the share
+ * of time. The first step has the twin loaded before there are threads.
  */
 static void gates(void)
 {
@@ -195,7 +200,10 @@ static void waits_without_arbiter(void)
 	same(&r, &alone, "streams that wait, and no arbiter");
 }
 
-/* Hardware queues cost time at the start, and memory: asked for where there are few, of an MPS server */
+/*
+ * Hardware queues cost time at the start, and memory: asked for where there are few, of an MPS
+ * server
+ */
 static void queues_asked(void)
 {
 	static char *const what[] = { APP, "queues", NULL };
@@ -231,7 +239,8 @@ static bool becomes(uint32_t activity)
 {
 	unsigned int i;
 
-	for (i = 0; i < 10000 && __atomic_load_n(&f.last_report.activity, __ATOMIC_ACQUIRE) != activity; i++)
+	for (i = 0; i < 10000 && __atomic_load_n(&f.last_report.activity,
+						 __ATOMIC_ACQUIRE) != activity; i++)
 		usleep(1000);
 	return f.last_report.activity == activity;
 }
@@ -308,7 +317,8 @@ static void busy_after_a_slow_launch(void)
 	usleep(20000);
 	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_REPORT, __ATOMIC_RELEASE);
 	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
-	ok(fake_wait(&f, &f.reports, 1) && says(&r, "launched\n"), "somebody asks before it is launched");
+	ok(fake_wait(&f, &f.reports, 1) && says(&r, "launched\n"),
+	   "somebody asks before it is launched");
 	/* long enough for the agent to say so if it took it for idle */
 	usleep(400000);
 	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY, "and the program is busy (%u)",
@@ -321,8 +331,8 @@ static void busy_after_a_slow_launch(void)
 }
 
 /*
- * Where activity is reported most launches leave no event; it is known all the same. In an MPS band,
- * which is not private, some launches have slots: their times are learnt.
+ * Where activity is reported most launches leave no event; it is known all the same. In an MPS
+ * band, which is not private, some launches have slots: their times are learnt.
  */
 static void busy_with_untracked_launches(uint32_t flags)
 {
@@ -340,7 +350,8 @@ static void busy_with_untracked_launches(uint32_t flags)
 	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY && !strstr(r.text, "over"),
 	   "and stays so while a kernel runs that was not looked at (%u)", f.last_report.activity);
 	h = &f.cl->header;
-	ok((flags ? h->passed == 2004 : h->passed > 1500) && h->paced_ns < 1000000000, "launches: %llu", (unsigned long long)h->passed);
+	ok((flags ? h->passed == 2004 : h->passed > 1500) && h->paced_ns < 1000000000,
+	   "launches: %llu", (unsigned long long)h->passed);
 	ok(says(&r, "over\n") && becomes(GSCHED_ACTIVITY_IDLE), "then it is idle");
 	tell(&r, "1");
 	finish(&r);
@@ -366,18 +377,23 @@ static bool becomes_unknown(void)
 	return !f.block_us;
 }
 
-/* How long thread blocks take is told where the arbiter asks for it, until something cannot be measured */
+/*
+ * How long thread blocks take is told where the arbiter asks for it, until something cannot be
+ * measured
+ */
 static void thread_blocks(void)
 {
 	static char *const what[] = { APP, "blocks", NULL };
 	unsigned int brief;
 	struct run r;
 
-	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT | GSCHED_ARB_TIMED);
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT |
+	      GSCHED_ARB_TIMED);
 	start(&r, true, what);
 	ok(says(&r, "ready\n") && !f.block_reports, "nothing is known at first");
 	tell(&r, "1");
-	ok(says(&r, "short\n") && fake_wait(&f, &f.block_reports, 1), "it is, after some hundred short kernels");
+	ok(says(&r, "short\n") && fake_wait(&f, &f.block_reports, 1),
+	   "it is, after some hundred short kernels");
 	brief = f.block_us;
 	ok(brief, "thread blocks of up to %u us", brief);
 	tell(&r, "1");

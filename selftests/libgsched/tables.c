@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program whose kernels call functions through its own tables: tables PTX-FILE. It takes pointers out of variables, gives them to
- * kernels in parameters, buffers and constant memory, and changes a table, before the first launch and between launches. Prints
- * hashes of what is computed; they are the same however it is run. With a second argument it gets at the variables by a way
- * that gsched does not follow.
+ * A program whose kernels call functions through its own tables: tables PTX-FILE. It takes pointers
+ * out of variables, gives them to kernels in parameters, buffers and constant memory, and changes a
+ * table, before the first launch and between launches. Prints hashes of what is computed; they are
+ * the same however it is run. With a second argument it gets at the variables by a way that gsched
+ * does not follow.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -67,8 +68,10 @@ static void report(const char *name, unsigned int round, CUdeviceptr at)
 
 static void run(const struct program *p, const char *name)
 {
-	CUdeviceptr ops = variable(p, "ops"), table = variable(p, "table"), late = variable(p, "d_late"), out, memory;
-	uint64_t add = word(ops, 0), mul = word(variable(p, "d_mul"), 0), sub = word(ops, 2), w[4] = { sub, add, mul, 0 };
+	CUdeviceptr ops = variable(p, "ops"), table = variable(p, "table"),
+		late = variable(p, "d_late"), out, memory;
+	uint64_t add = word(ops, 0), mul = word(variable(p, "d_mul"), 0), sub = word(ops, 2),
+		w[4] = { sub, add, mul, 0 };
 	uint32_t n = N, r, swap;
 	void *params[] = { &n, &out, w, &memory }, *turns[] = { &n, &out, &swap };
 
@@ -82,7 +85,8 @@ static void run(const struct program *p, const char *name)
 	DO(cuMemAlloc(&out, BLOCKS * THREADS * 4));
 	DO(cuMemsetD32(out, 5, BLOCKS * THREADS));
 	for (r = 0; r < ROUNDS; r++) {
-		DO(cuLaunchKernel(p->step, r % 3 == 2 ? 4 : BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		DO(cuLaunchKernel(p->step, r % 3 == 2 ? 4 : BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL,
+				  params, NULL));
 		DO(cuCtxSynchronize());
 		report(name, r, out);
 		add = w[r % 3];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Contexts that take turns, from end to end: gschedd with its own arbiter, the interposer, and two programs on a simulated GPU
- * without MPS. Block-tasks of the batch program are held in their middle, so when all of its workers have left for the other
- * program, it is in their middle that they were left; each looks at a word while it is held, so it is seen to go on. What the
- * programs compute is what they compute alone, whoever dies meanwhile. Run from the root of the tree.
+ * Contexts that take turns, from end to end: gschedd with its own arbiter, the interposer, and two
+ * programs on a simulated GPU without MPS. Block-tasks of the batch program are held in their
+ * middle, so when all of its workers have left for the other program, it is in their middle that
+ * they were left; each looks at a word while it is held, so it is seen to go on. What the programs
+ * compute is what they compute alone, whoever dies meanwhile. Run from the root of the tree.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +23,8 @@
 #define BATCH	batch_drv, "--blocks", "256", "--threads", "64", "--iters", "3000", "--kernels", "8"
 
 static char ctl[] = BUILD "/bin/gschedctl", app[] = BUILD "/test/libgsched/app";
-static char batch_drv[] = BUILD "/programs/batch-drv", latency_drv[] = BUILD "/programs/latency-drv";
+static char batch_drv[] = BUILD "/programs/batch-drv",
+	latency_drv[] = BUILD "/programs/latency-drv";
 static char dir[] = "/tmp/gsched-temporal-XXXXXX", sock[64], cache[64];
 static pid_t gschedd;
 static struct gsched *admin;
@@ -36,13 +38,15 @@ static bool gschedd_start(void)
 
 	gschedd = fork();
 	if (!gschedd) {
-		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache, "--driver", BUILD "/vgpu/libcuda.so.1",
-		      "--embedded", "--log-level", "error", NULL);
+		execl(BUILD "/bin/gschedd", "gschedd", "--socket", sock, "--cache", cache,
+		      "--driver", BUILD "/vgpu/libcuda.so.1", "--embedded", "--log-level",
+		      "error", NULL);
 		_exit(127);
 	}
 	for (i = 0; i < 20000 && !(admin = gsched_open(NULL)); i++)
 		usleep(1000);
-	return admin && !gsched_group_create(admin, NULL, "latency") && !gsched_group_create(admin, NULL, "batch") &&
+	return admin && !gsched_group_create(admin, NULL, "latency") &&
+	       !gsched_group_create(admin, NULL, "batch") &&
 	       !gsched_group_set(admin, NULL, "latency", "gpu.priority", "10");
 }
 
@@ -74,7 +78,8 @@ static struct state state_of(pid_t pid)
 {
 	char *text = gsched_status(admin);
 	cJSON *root = cJSON_Parse(text ? text : "");
-	const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), 0), *client, *slot;
+	const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"),
+						 0), *client, *slot;
 	const char *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(device, "mode"));
 	struct state s = { .temporal = mode && !strcmp(mode, "temporal") };
 
@@ -100,11 +105,13 @@ static struct state state_of(pid_t pid)
 
 static bool runs_twins(const struct state *s) { return s->block; }
 static bool runs_resumable(const struct state *s) { return s->resumable; }
-static bool has_left(const struct state *s) { return s->launched && !s->limit && s->left == s->launched; }
+static bool has_left(const struct state *s) { return s->launched && !s->limit &&
+					      s->left == s->launched; }
 static bool is_gone(const struct state *s) { return !s->there; }
 
 static struct state evicted;	/* while the other one ran */
-static bool has_new_workers(const struct state *s) { return s->wings > evicted.wings && s->launched > evicted.launched; }
+static bool has_new_workers(const struct state *s) { return s->wings > evicted.wings &&
+						     s->launched > evicted.launched; }
 
 /* Half a minute for @pid to come to that */
 static bool comes_to(pid_t pid, bool (*is)(const struct state *s), struct state *s)
@@ -116,8 +123,8 @@ static bool comes_to(pid_t pid, bool (*is)(const struct state *s), struct state 
 		if (is(s))
 			return true;
 	}
-	printf("# there %d, twins %u, resumable %u, wings %u, limit %u, launched %u, left %u\n", s->there, s->block, s->resumable,
-	       s->wings, s->limit, s->launched, s->left);
+	printf("# there %d, twins %u, resumable %u, wings %u, limit %u, launched %u, left %u\n",
+	       s->there, s->block, s->resumable, s->wings, s->limit, s->launched, s->left);
 	return false;
 }
 
@@ -155,12 +162,16 @@ static bool asks(struct run *r, const char *byte, const char *answer)
 	return answers(r, from, answer);
 }
 
-/* The batch program's last launch is in the resumable form, and eight of its block-tasks are held in their middle */
+/*
+ * The batch program's last launch is in the resumable form, and eight of its block-tasks are held
+ * in their middle
+ */
 static bool into_the_middle(const char *what)
 {
 	struct state s;
 
-	return ok(comes_to(batch.pid, runs_resumable, &s), "%s: contexts take turns, block-tasks are long: the resumable form", what) &&
+	return ok(comes_to(batch.pid, runs_resumable, &s),
+		  "%s: contexts take turns, block-tasks are long: the resumable form", what) &&
 	       ok(asks(&batch, "1", "held\n"), "%s: block-tasks are in their middle", what);
 }
 
@@ -171,11 +182,13 @@ static bool evict(const char *what)
 	bool good;
 
 	good = asks(&latency, "r", "running\n") && comes_to(batch.pid, has_left, &s);
-	return ok(good, "%s: for somebody more important all %u workers have left", what, s.launched);
+	return ok(good, "%s: for somebody more important all %u workers have left", what,
+		  s.launched);
 }
 
 /* What it says at its end, @from on, is what it says alone */
-static void end(struct run *r, const char *byte, const struct run *alone, const char *from, const char *what, const char *is)
+static void end(struct run *r, const char *byte, const struct run *alone, const char *from,
+		const char *what, const char *is)
 {
 	const char *got, *expected = strstr(alone->text, from);
 
@@ -195,7 +208,8 @@ static void end_batch(const char *what)
 static void end_both(const char *what)
 {
 	end_batch(what);
-	end(&latency, "q", &latency_alone, "asked ", what, "the other program's memory is as alone");
+	end(&latency, "q", &latency_alone, "asked ", what,
+	    "the other program's memory is as alone");
 }
 
 static void kill_both(void)
@@ -214,15 +228,18 @@ static void turns(void)
 	bool good;
 
 	start_batch();
-	good = ok(comes_to(batch.pid, runs_twins, &s) && !s.temporal && !s.resumable, "alone on the device: the plain twin");
+	good = ok(comes_to(batch.pid, runs_twins, &s) && !s.temporal && !s.resumable,
+		  "alone on the device: the plain twin");
 	start_latency();
-	good = good && ok(says(&latency, "ready\n") && state_of(batch.pid).temporal, "a second context without MPS: they take turns");
+	good = good && ok(says(&latency, "ready\n") && state_of(batch.pid).temporal,
+			  "a second context without MPS: they take turns");
 	good = good && into_the_middle(what);
 	evictions = stat_of("batch", "evictions ");
 	for (round = 1; good && round <= ROUNDS; round++) {
 		good = evict(what);
 		evicted = state_of(batch.pid);
-		ok(stat_of("batch", "evictions ") >= evictions + round, "gpu.stat: %u evictions", stat_of("batch", "evictions "));
+		ok(stat_of("batch", "evictions ") >= evictions + round, "gpu.stat: %u evictions",
+		   stat_of("batch", "evictions "));
 		good = good && ok(asks(&latency, "x", "served\n"), "it is served");
 		good = good && ok(asks(&batch, "?", "moving\n"), "all %u block-tasks go on", HELD);
 		/* they may move before the interposer has counted them */
@@ -254,10 +271,12 @@ static void batch_dies(void)
 
 	kill(batch.pid, SIGKILL);
 	finish(&batch);
-	good = ok(comes_to(batch.pid, is_gone, &s), "%s, its block-tasks in memory: gschedd lets it go", what) && good;
+	good = ok(comes_to(batch.pid, is_gone, &s),
+		  "%s, its block-tasks in memory: gschedd lets it go", what) && good;
 	good = good && ok(asks(&latency, "x", "served\n"), "%s: the other one is served", what);
 	start_batch();
-	if (good && into_the_middle(what) && evict(what) && ok(asks(&latency, "x", "served\n"), "%s: and served again", what))
+	if (good && into_the_middle(what) && evict(what) && ok(asks(&latency, "x", "served\n"),
+							       "%s: and served again", what))
 		end_both(what);
 	else
 		kill_both();
@@ -270,7 +289,8 @@ static void latency_dies(void)
 
 	kill(latency.pid, SIGKILL);
 	finish(&latency);
-	if (good && ok(asks(&batch, "?", "moving\n"), "%s on the device: block-tasks go on", what)) {
+	if (good && ok(asks(&batch, "?", "moving\n"), "%s on the device: block-tasks go on",
+		       what)) {
 		end_batch(what);
 	} else {
 		kill(batch.pid, SIGKILL);
@@ -296,8 +316,10 @@ static void gschedd_dies(void)
 /* The example programs: one long kernel after another, and a short one every few ms */
 static void by_themselves(void)
 {
-	static char *const alone[] = { BATCH, NULL }, *const long_ones[] = { IN_GROUP("batch"), BATCH, NULL };
-	static char *const short_ones[] = { IN_GROUP("latency"), latency_drv, "--blocks", "2", "--threads", "32", "--iters", "300",
+	static char *const alone[] = { BATCH, NULL },
+		*const long_ones[] = { IN_GROUP("batch"), BATCH, NULL };
+	static char *const short_ones[] = { IN_GROUP("latency"), latency_drv, "--blocks", "2",
+					    "--threads", "32", "--iters", "300",
 					    "--requests", "100000", "--period-us", "20000", NULL };
 	unsigned int resumable = 0, evictions = stat_of("batch", "evictions ");
 	siginfo_t end = { 0 };
@@ -308,7 +330,8 @@ static void by_themselves(void)
 	start(&latency, false, short_ones);
 	start(&batch, false, long_ones);
 	/* what the arbiter says of it goes with it */
-	for (; !waitid(P_PID, (id_t)batch.pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid; usleep(2000)) {
+	for (; !waitid(P_PID, (id_t)batch.pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid;
+	     usleep(2000)) {
 		s = state_of(batch.pid);
 		if (s.resumable)
 			resumable = s.resumable;
@@ -316,8 +339,10 @@ static void by_themselves(void)
 	finish(&batch);
 	kill(latency.pid, SIGTERM);
 	finish(&latency);
-	ok(!batch.status && !latency.status && strstr(r.text, "\"checksum\"") && strstr(batch.text, "\"checksum\"") &&
-	   !strcmp(strstr(r.text, "\"checksum\""), strstr(batch.text, "\"checksum\"")), "the example programs: results as alone");
+	ok(!batch.status && !latency.status && strstr(r.text, "\"checksum\"") &&
+	   strstr(batch.text, "\"checksum\"") && !strcmp(strstr(r.text, "\"checksum\""),
+							 strstr(batch.text, "\"checksum\"")),
+	   "the example programs: results as alone");
 	ok(resumable, "of 9 launches %u in the resumable form", resumable);
 	evictions = stat_of("batch", "evictions ") - evictions;
 	ok(evictions, "%u evictions", evictions);
@@ -343,7 +368,8 @@ int main(void)
 	start(&latency_alone, false, asked);
 	tell(&latency_alone, "rxq");
 	finish(&latency_alone);
-	if (ok(!batch_alone.status && !latency_alone.status && strstr(latency_alone.text, "asked"), "the programs alone") &&
+	if (ok(!batch_alone.status && !latency_alone.status && strstr(latency_alone.text, "asked"),
+	       "the programs alone") &&
 	    ok(gschedd_start(), "gschedd, its own arbiter")) {
 		turns();
 		batch_dies();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program with texture and surface references, which it binds anew between launches that it does not wait for: textures PTX-FILE
- * [proc | unbound | odd | plain [BLOCKS FETCHES]]. Prints hashes of all that is there; they are the same however it is run.
- * proc: all functions by cuGetProcAddress. unbound: references that are never bound, nor used. odd: bound by a way that says no object.
+ * A program with texture and surface references, which it binds anew between launches that it does
+ * not wait for: textures PTX-FILE [proc | unbound | odd | plain [BLOCKS FETCHES]]. Prints hashes of
+ * all that is there; they are the same however it is run. proc: all functions by cuGetProcAddress.
+ * unbound: references that are never bound, nor used. odd: bound by a way that says no object.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,9 +25,12 @@ static char image[1 << 20];
 static unsigned int blocks = 192, fetches = 60;	/* a simulated device's */
 
 #define REFERENCE_FUNCTIONS(X) \
-	X(cuModuleGetTexRef, ) X(cuModuleGetSurfRef, ) X(cuTexRefSetArray, ) X(cuTexRefSetAddress, _v2) X(cuTexRefSetAddress2D, _v3) \
-	X(cuTexRefSetFormat, ) X(cuTexRefSetAddressMode, ) X(cuTexRefSetFilterMode, ) X(cuTexRefSetFlags, ) \
-	X(cuTexRefSetBorderColor, ) X(cuTexRefSetMaxAnisotropy, ) X(cuTexRefSetMipmapFilterMode, ) X(cuTexRefSetMipmapLevelBias, ) \
+	X(cuModuleGetTexRef, ) X(cuModuleGetSurfRef, ) X(cuTexRefSetArray, ) \
+	X(cuTexRefSetAddress, _v2) X(cuTexRefSetAddress2D, _v3) \
+	X(cuTexRefSetFormat, ) X(cuTexRefSetAddressMode, ) X(cuTexRefSetFilterMode, ) \
+	X(cuTexRefSetFlags, ) \
+	X(cuTexRefSetBorderColor, ) X(cuTexRefSetMaxAnisotropy, ) X(cuTexRefSetMipmapFilterMode, ) \
+	X(cuTexRefSetMipmapLevelBias, ) \
 	X(cuTexRefSetMipmapLevelClamp, ) X(cuSurfRefSetArray, ) X(cuArrayDestroy, )
 
 #define MEMBER(name, suffix) __typeof__(name##suffix) *p_##name;
@@ -73,12 +77,15 @@ static uint64_t hash_of(uint64_t h, const void *data, size_t size)
 	return h;
 }
 
-static CUarray array_new(unsigned int width, unsigned int height, CUarray_format format, unsigned int channels, unsigned int salt)
+static CUarray array_new(unsigned int width, unsigned int height, CUarray_format format,
+			 unsigned int channels, unsigned int salt)
 {
-	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = width, .Height = height, .Format = format, .NumChannels = channels, .Flags = SURFACE };
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = width, .Height = height, .Format = format,
+				      .NumChannels = channels, .Flags = SURFACE };
 	size_t row = (size_t)width * 4, i;
 	uint8_t *host = calloc(height ? height : 1, row);
-	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = row, .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = row,
+			    .dstMemoryType = CU_MEMORYTYPE_ARRAY,
 			    .WidthInBytes = row, .Height = height ? height : 1 };
 
 	for (i = 0; i < row * c.Height; i += 4) {
@@ -135,7 +142,8 @@ static void get_references(struct program *p)
 /* In each round something else is bound, or sampled in another way */
 static void bind(struct program *p, unsigned int r)
 {
-	CUDA_ARRAY_DESCRIPTOR rows = { .Width = WIDTH, .Height = HEIGHT, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
+	CUDA_ARRAY_DESCRIPTOR rows = { .Width = WIDTH, .Height = HEIGHT,
+				       .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
 	float color[4] = { (float)r, 1, 2, 3 };
 	size_t offset = 0;
 	unsigned int i;
@@ -152,17 +160,24 @@ static void bind(struct program *p, unsigned int r)
 	DO(api.p_cuSurfRefSetArray(p->board, p->canvas[r >> 1 & 1], 0));
 	DO(api.p_cuTexRefSetBorderColor(p->picture, color));
 	for (i = 0; i < 2; i++)
-		DO(api.p_cuTexRefSetAddressMode(p->picture, (int)i, r % 5 < 3 ? CU_TR_ADDRESS_MODE_BORDER : CU_TR_ADDRESS_MODE_CLAMP));
-	DO(api.p_cuTexRefSetFilterMode(p->picture, r & 2 ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT));
+		DO(api.p_cuTexRefSetAddressMode(p->picture, (int)i,
+						r % 5 < 3 ? CU_TR_ADDRESS_MODE_BORDER :
+						CU_TR_ADDRESS_MODE_CLAMP));
+	DO(api.p_cuTexRefSetFilterMode(p->picture, r & 2 ? CU_TR_FILTER_MODE_LINEAR :
+				       CU_TR_FILTER_MODE_POINT));
 	DO(api.p_cuTexRefSetFlags(p->picture, r % 4 == 3 ? NORMAL : 0));
 	if (r % 3 == 0) {
 		DO(api.p_cuTexRefSetAddress2D(p->picture, &rows, p->rows, WIDTH * 4));
 		return;
 	}
-	/* the handle of the next array may be that of this one: what it was must be forgotten. Some time nobody waits for it */
+	/*
+	 * the handle of the next array may be that of this one: what it was must be forgotten. Some
+	 * time nobody waits for it
+	 */
 	if (p->picture_array)
 		DO(api.p_cuArrayDestroy(p->picture_array));
-	p->picture_array = array_new(WIDTH, HEIGHT / (1 + r % 2), r & 4 ? CU_AD_FORMAT_FLOAT : CU_AD_FORMAT_UNSIGNED_INT8, r & 4 ? 1 : 4, r);
+	p->picture_array = array_new(WIDTH, HEIGHT / (1 + r % 2), r & 4 ? CU_AD_FORMAT_FLOAT :
+				     CU_AD_FORMAT_UNSIGNED_INT8, r & 4 ? 1 : 4, r);
 	DO(api.p_cuTexRefSetArray(p->picture, p->picture_array, CU_TRSA_OVERRIDE_FORMAT));
 }
 
@@ -213,7 +228,10 @@ static void close_program(struct program *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* The first launches come before a twin is there, or with it; the others are queued while it is bound anew */
+/*
+ * The first launches come before a twin is there, or with it; the others are queued while it is
+ * bound anew
+ */
 static void run(const char *name, struct program *p, unsigned int rounds)
 {
 	unsigned int r;
@@ -260,7 +278,8 @@ int main(int argc, char **argv)
 		for (i = 0; i < 4; i++) {
 			bind(&p, 1);
 			/* the format that it is read in is not the array's any more */
-			DO(api.p_cuTexRefSetFormat(p.picture, CU_AD_FORMAT_UNSIGNED_INT8, 4 >> (i & 1)));
+			DO(api.p_cuTexRefSetFormat(p.picture, CU_AD_FORMAT_UNSIGNED_INT8,
+						   4 >> (i & 1)));
 			DO(api.p_cuTexRefSetFormat(p.picture, CU_AD_FORMAT_UNSIGNED_INT8, 2));
 			launch(&p, i, fetches);
 		}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program whose kernel uses variables of its module, which it reads and writes, too: variables PTX-FILE. Grids that fill
- * the device and grids that do not take turns, so that under gsched the twin and the original do. Prints hashes of all
- * that is there; they are the same however it is run.
+ * A program whose kernel uses variables of its module, which it reads and writes, too: variables
+ * PTX-FILE. Grids that fill the device and grids that do not take turns, so that under gsched the
+ * twin and the original do. Prints hashes of all that is there; they are the same however it is
+ * run.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -60,7 +61,8 @@ static uint64_t hash_of(uint64_t h, CUdeviceptr at, size_t size)
 
 static void run(const struct program *p, const char *name)
 {
-	CUdeviceptr total = variable(p, "total", BLOCKS * THREADS * 4), factors = variable(p, "factors", 64);
+	CUdeviceptr total = variable(p, "total", BLOCKS * THREADS * 4),
+		factors = variable(p, "factors", 64);
 	CUdeviceptr managed = variable(p, "rounds", THREADS * 4), out;
 	uint32_t host[16], n = N, r, i;
 	void *params[] = { &n, &out };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A batch program: kernels that fill the GPU, one after another. Prints one JSON line. --log: a line
- * "start_ns took_ns" for each kernel, and SIGTERM ends the program after the kernel that runs.
+ * A batch program: kernels that fill the GPU, one after another. Prints one JSON line. --log: a
+ * line "start_ns took_ns" for each kernel, and SIGTERM ends the program after the kernel that runs.
  */
 #include "run.h"
 
@@ -11,14 +11,20 @@ int main(int argc, char **argv)
 {
 	enum { BLOCKS, THREADS, ITERS, KERNELS, CALIBRATE, HIGH, WAVE, PER_SM, LOG, START };
 	static const struct option options[] = {
-		{ "blocks", required_argument, NULL, BLOCKS }, { "threads", required_argument, NULL, THREADS },
-		{ "iters", required_argument, NULL, ITERS }, { "kernels", required_argument, NULL, KERNELS },
-		{ "calibrate-us", required_argument, NULL, CALIBRATE }, { "high-priority", no_argument, NULL, HIGH },
-		{ "print-wave", no_argument, NULL, WAVE }, { "print-blocks-per-sm", no_argument, NULL, PER_SM },
-		{ "log", required_argument, NULL, LOG }, { "start", required_argument, NULL, START },
+		{ "blocks", required_argument, NULL, BLOCKS },
+		{ "threads", required_argument, NULL, THREADS },
+		{ "iters", required_argument, NULL, ITERS },
+		{ "kernels", required_argument, NULL, KERNELS },
+		{ "calibrate-us", required_argument, NULL, CALIBRATE },
+		{ "high-priority", no_argument, NULL, HIGH },
+		{ "print-wave", no_argument, NULL, WAVE },
+		{ "print-blocks-per-sm", no_argument, NULL, PER_SM },
+		{ "log", required_argument, NULL, LOG },
+		{ "start", required_argument, NULL, START },
 		{ 0 },
 	};
-	unsigned int blocks = 4096, threads = 256, iters = 1000, kernels = 10, us = 0, high = 0, wave = 0, k;
+	unsigned int blocks = 4096, threads = 256, iters = 1000, kernels = 10, us = 0, high = 0,
+		wave = 0, k;
 	const char *log_path = NULL, *start_path = NULL;
 	uint64_t begin, end, first, *start = NULL, *took = NULL;
 	struct dev_buf *out;
@@ -81,8 +87,10 @@ int main(int argc, char **argv)
 	free(took);
 	if (!logged)
 		return 1;
-	printf("{\"begin_ns\":%llu,\"end_ns\":%llu,\"first_ns\":%llu,\"kernels\":%u,\"blocks\":%u,\"checksum\":\"%016llx\"}\n",
-	       (unsigned long long)begin, (unsigned long long)end, (unsigned long long)(begin - first), k, blocks,
+	printf("{\"begin_ns\":%llu,\"end_ns\":%llu,\"first_ns\":%llu,"
+	       "\"kernels\":%u,\"blocks\":%u,\"checksum\":\"%016llx\"}\n",
+	       (unsigned long long)begin, (unsigned long long)end,
+	       (unsigned long long)(begin - first), k, blocks,
 	       (unsigned long long)checksum(out, (size_t)blocks * 4));
 	return 0;
 }

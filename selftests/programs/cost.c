@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What driver calls cost the program that makes them: times each call of one form and prints one JSON line with percentiles in ns.
+ * What driver calls cost the program that makes them: times each call of one form and prints one
+ * JSON line with percentiles in ns.
  *
  *	cost-drv FORM [CALLS]
  *
  * launch     one kernel, one shape             sync    a launch and the wait for it
  * shapes     200 shapes in turn                graph   a CUDA graph of 10 kernels
- * default    the default stream                start   nothing but a context: for who times the process
- * ex         cuLaunchKernelEx                  rest    memory of the process and the device, and how often threads wake
- * threads    two threads, a stream each                in two seconds in which the program does nothing
+ * default the default stream start nothing but a context: for who times the process
+ * ex cuLaunchKernelEx rest memory of the process and the device, and how often threads wake
+ * threads two threads, a stream each in two seconds in which the program does nothing
  * code       launch, of a kernel of which there is machine code only
  *
  * Calls come in bursts with a wait between them, so none stands behind a full queue.
@@ -31,8 +32,8 @@ static const char ptx[] =
 	".visible .entry nothing(.param .u64 p, .param .u32 n)\n{\n\tret;\n}\n";
 
 enum form { LAUNCH, SHAPES_, DEFAULT, EX, THREADS, SYNC, GRAPH, START, REST, CODE, FORMS };
-static const char *const names[] = { "launch", "shapes", "default", "ex", "threads", "sync", "graph", "start", "rest",
-				     "code" };
+static const char *const names[] = { "launch", "shapes", "default", "ex", "threads", "sync",
+				     "graph", "start", "rest", "code" };
 
 static CUcontext context;
 static CUfunction kernel;
@@ -53,8 +54,8 @@ static void one_call(CUstream stream, unsigned long i)
 	unsigned long long p = 0;
 	unsigned int n = 0;
 	void *params[] = { &p, &n };
-	CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
-				  .hStream = stream };
+	CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32,
+				  .blockDimY = 1, .blockDimZ = 1, .hStream = stream };
 
 	switch (form) {
 	case EX:
@@ -121,7 +122,8 @@ static CUmodule load_code(void)
 	void *code;
 
 	DO(cuLinkCreate(0, NULL, NULL, &link));
-	DO(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)ptx, sizeof(ptx), "nothing", 0, NULL, NULL));
+	DO(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)ptx, sizeof(ptx), "nothing",
+			 0, NULL, NULL));
 	DO(cuLinkComplete(link, &code, &size));
 	copy = malloc(size);
 	if (!copy)
@@ -194,8 +196,8 @@ static void rest(CUstream stream)
 	sleep(1);	/* what a launch wakes lies down again */
 	before = sleeps();
 	sleep(2);
-	printf("{\"form\":\"rest\",\"rss_kib\":%lu,\"device_kib\":%zu,\"wakes\":%lu}\n", number_in("/proc/self/status", "VmRSS:"),
-	       (all - left) / 1024, sleeps() - before);
+	printf("{\"form\":\"rest\",\"rss_kib\":%lu,\"device_kib\":%zu,\"wakes\":%lu}\n",
+	       number_in("/proc/self/status", "VmRSS:"), (all - left) / 1024, sleeps() - before);
 }
 
 int main(int argc, char **argv)
@@ -209,8 +211,10 @@ int main(int argc, char **argv)
 
 	for (form = 0; argc > 1 && form < FORMS && strcmp(argv[1], names[form]); form++)
 		;
-	if (argc < 2 || argc > 3 || form == FORMS || (argc == 3 && !(calls = strtoul(argv[2], NULL, 10)))) {
-		fprintf(stderr, "usage: cost-drv launch|shapes|default|ex|threads|sync|graph|start|rest|code [CALLS]\n");
+	if (argc < 2 || argc > 3 || form == FORMS ||
+	    (argc == 3 && !(calls = strtoul(argv[2], NULL, 10)))) {
+		fprintf(stderr, "usage: cost-drv "
+			"launch|shapes|default|ex|threads|sync|graph|start|rest|code [CALLS]\n");
 		return 2;
 	}
 	DO(cuInit(0));
@@ -247,7 +251,8 @@ int main(int argc, char **argv)
 			n = 2 * calls;
 		}
 		qsort(took, n, sizeof(*took), compare);
-		printf("{\"form\":\"%s\",\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,\"p99_ns\":%lu}\n", names[form], n, took[n / 2],
+		printf("{\"form\":\"%s\",\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,"
+		       "\"p99_ns\":%lu}\n", names[form], n, took[n / 2],
 		       took[n * 9 / 10], took[n * 99 / 100]);
 		free(took);
 	}

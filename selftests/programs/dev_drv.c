@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Driver-API form: loads kernels.ptx from the directory of the program. Needs no CUDA toolkit to build. */
+/*
+ * Driver-API form: loads kernels.ptx from the directory of the program. Needs no CUDA toolkit to
+ * build.
+ */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +37,8 @@ void dev_init(const char *argv0, int high_priority)
 	check(cuModuleGetFunction(&work, module, "work"), "cuModuleGetFunction");
 	check(cuCtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
 	if (high_priority)
-		check(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, greatest), "cuStreamCreateWithPriority");
+		check(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, greatest),
+		      "cuStreamCreateWithPriority");
 	else
 		check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
@@ -43,7 +47,8 @@ unsigned int dev_sms(void)
 {
 	int sms;
 
-	check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "cuDeviceGetAttribute");
+	check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+	      "cuDeviceGetAttribute");
 	return (unsigned int)sms;
 }
 
@@ -74,12 +79,13 @@ void dev_read(void *host, const struct dev_buf *buf, size_t bytes)
 	check(cuMemcpyDtoH(host, buf->ptr, bytes), "cuMemcpyDtoH");
 }
 
-void dev_launch(unsigned int grid_x, unsigned int grid_y, unsigned int threads, struct dev_buf *out, unsigned int iters,
-		unsigned int seed)
+void dev_launch(unsigned int grid_x, unsigned int grid_y, unsigned int threads, struct dev_buf *out,
+		unsigned int iters, unsigned int seed)
 {
 	void *params[] = { &out->ptr, &iters, &seed };
 
-	check(cuLaunchKernel(work, grid_x, grid_y, 1, threads, 1, 1, 0, stream, params, NULL), "cuLaunchKernel");
+	check(cuLaunchKernel(work, grid_x, grid_y, 1, threads, 1, 1, 0, stream, params, NULL),
+	      "cuLaunchKernel");
 }
 
 void dev_sync(void)
@@ -89,7 +95,8 @@ void dev_sync(void)
 
 void dev_capture_begin(void)
 {
-	check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+	check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+	      "cuStreamBeginCapture");
 }
 
 struct dev_graph *dev_capture_end(void)

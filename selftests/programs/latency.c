@@ -3,17 +3,19 @@
  * A latency-sensitive program: one short kernel every period, each waited for. Writes a line
  * "start_ns latency_ns" to --log for each, prints one JSON line. SIGTERM ends it early.
  *
- * By default the loop is closed: a request that is behind schedule moves the schedule. --open: requests
- * arrive on schedule whatever became of the earlier ones, --poisson SEED: at random with the same mean.
- * The log then has the arrival at the end of each line. --kernels N: a request is so many kernels, one
- * after another; --graph: launched as one CUDA graph.
+ * By default the loop is closed: a request that is behind schedule moves the schedule. --open:
+ * requests arrive on schedule whatever became of the earlier ones, --poisson SEED: at random with
+ * the same mean. The log then has the arrival at the end of each line. --kernels N: a request is so
+ * many kernels, one after another; --graph: launched as one CUDA graph.
  */
 #include <math.h>
 #include "run.h"
 
 #define SPIN_NS		100000	/* a sleep may end this late: the rest before an arrival is spun */
 
-/* Time from one arrival to the next; @random: state of a xorshift generator, 0 for a fixed period */
+/*
+ * Time from one arrival to the next; @random: state of a xorshift generator, 0 for a fixed period
+ */
 static uint64_t interarrival_ns(uint64_t *random, unsigned int period_us)
 {
 	double u;
@@ -30,7 +32,8 @@ static uint64_t interarrival_ns(uint64_t *random, unsigned int period_us)
 static void wait_until(uint64_t due)
 {
 	uint64_t wake = due - SPIN_NS;
-	struct timespec at = { .tv_sec = (time_t)(wake / 1000000000), .tv_nsec = (long)(wake % 1000000000) };
+	struct timespec at = { .tv_sec = (time_t)(wake / 1000000000),
+			       .tv_nsec = (long)(wake % 1000000000) };
 
 	if (now_ns() < wake)
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR && !stop)
@@ -44,7 +47,8 @@ struct load {
 	bool graph;
 	struct dev_graph *captured;	/* @graph: the request */
 	struct dev_buf *out;
-	uint64_t *start, *took, *arrival;	/* of each request so far; @arrival only in an open loop */
+	uint64_t *start, *took, *arrival;	/* of each request so far; @arrival only in an open
+						 * loop */
 };
 
 static void launch(const struct load *l, unsigned int seed)
@@ -94,11 +98,14 @@ static unsigned int closed_loop(const struct load *l)
 			at.tv_nsec -= 1000000000;
 			at.tv_sec++;
 		}
-		/* behind schedule: start afresh instead of a burst, as a closed-loop client would */
+		/*
+		 * behind schedule: start afresh instead of a burst, as a closed-loop client would
+		 */
 		if (now_ns() > (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec)
 			clock_gettime(CLOCK_MONOTONIC, &at);
 		else
-			while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR && !stop)
+			while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at,
+					       NULL) == EINTR && !stop)
 				;
 	}
 	return n;
@@ -106,17 +113,25 @@ static unsigned int closed_loop(const struct load *l)
 
 int main(int argc, char **argv)
 {
-	enum { BLOCKS, THREADS, ITERS, REQUESTS, PERIOD, CALIBRATE, HIGH, LOG, OPEN, POISSON, START, KERNELS, GRAPH };
+	enum { BLOCKS, THREADS, ITERS, REQUESTS, PERIOD, CALIBRATE, HIGH, LOG, OPEN, POISSON, START,
+	       KERNELS, GRAPH };
 	static const struct option options[] = {
-		{ "blocks", required_argument, NULL, BLOCKS }, { "threads", required_argument, NULL, THREADS },
-		{ "iters", required_argument, NULL, ITERS }, { "requests", required_argument, NULL, REQUESTS },
-		{ "period-us", required_argument, NULL, PERIOD }, { "calibrate-us", required_argument, NULL, CALIBRATE },
-		{ "high-priority", no_argument, NULL, HIGH }, { "log", required_argument, NULL, LOG },
-		{ "open", no_argument, NULL, OPEN }, { "poisson", required_argument, NULL, POISSON },
-		{ "start", required_argument, NULL, START }, { "kernels", required_argument, NULL, KERNELS },
+		{ "blocks", required_argument, NULL, BLOCKS },
+		{ "threads", required_argument, NULL, THREADS },
+		{ "iters", required_argument, NULL, ITERS },
+		{ "requests", required_argument, NULL, REQUESTS },
+		{ "period-us", required_argument, NULL, PERIOD },
+		{ "calibrate-us", required_argument, NULL, CALIBRATE },
+		{ "high-priority", no_argument, NULL, HIGH },
+		{ "log", required_argument, NULL, LOG },
+		{ "open", no_argument, NULL, OPEN },
+		{ "poisson", required_argument, NULL, POISSON },
+		{ "start", required_argument, NULL, START },
+		{ "kernels", required_argument, NULL, KERNELS },
 		{ "graph", no_argument, NULL, GRAPH }, { 0 },
 	};
-	struct load l = { .blocks = 8, .threads = 256, .iters = 1000, .kernels = 1, .period_us = 1000, .requests = 1000 };
+	struct load l = { .blocks = 8, .threads = 256, .iters = 1000, .kernels = 1,
+			  .period_us = 1000, .requests = 1000 };
 	const char *log_path = NULL, *start_path = NULL;
 	unsigned int us = 0, high = 0, n;
 	bool logged, open = false;
@@ -134,7 +149,8 @@ int main(int argc, char **argv)
 		case HIGH: high = 1; break;
 		case LOG: log_path = optarg; break;
 		case OPEN: open = true; break;
-		case POISSON: random = 0x9e3779b97f4a7c15u ^ number(optarg, "poisson"); open = true; break;
+		case POISSON: random = 0x9e3779b97f4a7c15u ^ number(optarg, "poisson");
+			open = true; break;
 		case START: start_path = optarg; break;
 		case KERNELS: l.kernels = number(optarg, "kernels"); break;
 		case GRAPH: l.graph = true; break;
@@ -173,6 +189,7 @@ int main(int argc, char **argv)
 	free(l.arrival);
 	if (!logged)
 		return 1;
-	printf("{\"requests\":%u,\"checksum\":\"%016llx\"}\n", n, (unsigned long long)checksum(l.out, (size_t)l.blocks * 4));
+	printf("{\"requests\":%u,\"checksum\":\"%016llx\"}\n", n,
+	       (unsigned long long)checksum(l.out, (size_t)l.blocks * 4));
 	return 0;
 }

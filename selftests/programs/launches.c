@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An unmodified program whose kernels are those of PTX files with a launch list beside them (selftests/rewriter/corpus/README):
- * launches each, in order, on one stream, and prints a line with the checksum of all its buffers.
+ * An unmodified program whose kernels are those of PTX files with a launch list beside them
+ * (selftests/rewriter/corpus/README): launches each, in order, on one stream, and prints a line
+ * with the checksum of all its buffers.
  *
  *	launches-drv [--rounds N] FILE.ptx...
  *
@@ -59,8 +60,9 @@ static void run(const char *path, CUmodule module, const struct test_launch *t, 
 		free(host);
 	}
 	for (unsigned int r = 0; r < rounds; r++)
-		check(cuLaunchKernel(f, t->grid[0], t->grid[1], t->grid[2], t->block_dim[0], t->block_dim[1], t->block_dim[2],
-				     (unsigned int)t->dynamic, stream, params, NULL), t->kernel);
+		check(cuLaunchKernel(f, t->grid[0], t->grid[1], t->grid[2], t->block_dim[0],
+				     t->block_dim[1], t->block_dim[2], (unsigned int)t->dynamic,
+				     stream, params, NULL), t->kernel);
 	check(cuStreamSynchronize(stream), t->kernel);
 	for (unsigned int i = 0; i < t->n_params; i++) {
 		uint8_t *host;
@@ -95,7 +97,8 @@ int main(int argc, char **argv)
 	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 	for (; i < argc; i++) {
 		char *ptx = read_text(argv[i]), *at = strstr(ptx, ".target sm_");
-		unsigned int arch = at ? (unsigned int)strtoul(at + strlen(".target sm_"), NULL, 10) : 0;
+		unsigned int arch = at ? (unsigned int)strtoul(at + strlen(".target sm_"),
+							       NULL, 10) : 0;
 		struct test_launches all;
 		CUmodule module;
 

@@ -19,9 +19,9 @@
  *	at TIME HIGH GRIDX GRIDY GRIDZ
  *		One launch at TIME, and the wait for it: {"begin", "end"}.
  *	loop TIME UNTIL PERIOD HIGH GRIDX GRIDY GRIDZ
- *		Launches from TIME on. PERIOD 0: two are in flight until UNTIL. Otherwise one each PERIOD
- *		ns or, where it took longer, when it is done: {"ends": [...], "took": [...]}, ends since
- *		TIME and, with a period, the time of each launch.
+ *		Launches from TIME on. PERIOD 0: two are in flight until UNTIL. Otherwise one each
+ *		PERIOD ns or, where it took longer, when it is done: {"ends": [...], "took": [...]},
+ *		ends since TIME and, with a period, the time of each launch.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -142,7 +142,8 @@ static CUstream stream(unsigned int high)
 	if (!streams[high]) {
 		DO(cuCtxGetStreamPriorityRange(&least, &greatest));
 		if (high)
-			DO(cuStreamCreateWithPriority(&streams[1], CU_STREAM_NON_BLOCKING, greatest));
+			DO(cuStreamCreateWithPriority(&streams[1],
+						      CU_STREAM_NON_BLOCKING, greatest));
 		else
 			DO(cuStreamCreate(&streams[0], CU_STREAM_NON_BLOCKING));
 	}
@@ -151,8 +152,8 @@ static CUstream stream(unsigned int high)
 
 static void launch(CUstream s, const struct size *grid)
 {
-	DO(cuLaunchKernel(kernel, grid->x, grid->y, grid->z, block.x, block.y, block.z, 0, s, params,
-			  NULL));
+	DO(cuLaunchKernel(kernel, grid->x, grid->y, grid->z, block.x, block.y, block.z,
+			  0, s, params, NULL));
 }
 
 static void at(uint64_t time, unsigned int high, const struct size *grid)
@@ -242,8 +243,8 @@ static void command(const char *line)
 
 	if (sscanf(line, "at %lu %u %u %u %u", &time, &high, &g.x, &g.y, &g.z) == 5 && high < 2)
 		at(time, high, &g);
-	else if (sscanf(line, "loop %lu %lu %lu %u %u %u %u", &time, &until, &period, &high, &g.x, &g.y,
-			&g.z) == 7 && high < 2)
+	else if (sscanf(line, "loop %lu %lu %lu %u %u %u %u", &time, &until, &period,
+			&high, &g.x, &g.y, &g.z) == 7 && high < 2)
 		loop(time, until, period, high, &g);
 	else
 		fail("unknown command");

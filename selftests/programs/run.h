@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a benchmark drives the example programs: a start file, SIGTERM for the end, a log of times. */
+/*
+ * How a benchmark drives the example programs: a start file, SIGTERM for the end, a log of times.
+ */
 #ifndef PROGRAMS_RUN_H
 #define PROGRAMS_RUN_H
 
@@ -44,13 +46,15 @@ static void wait_for_start(const char *path)
 }
 
 /* "start_ns took_ns" a line, and when the request arrived if @arrival is given */
-static bool write_log(const char *path, size_t n, const uint64_t *start, const uint64_t *took, const uint64_t *arrival)
+static bool write_log(const char *path, size_t n, const uint64_t *start, const uint64_t *took,
+		      const uint64_t *arrival)
 {
 	FILE *f = fopen(path, "we");
 
 	if (f) {
 		for (size_t i = 0; i < n; i++) {
-			fprintf(f, "%llu %llu", (unsigned long long)start[i], (unsigned long long)took[i]);
+			fprintf(f, "%llu %llu", (unsigned long long)start[i],
+				(unsigned long long)took[i]);
 			if (arrival)
 				fprintf(f, " %llu", (unsigned long long)arrival[i]);
 			putc('\n', f);

@@ -8,10 +8,11 @@
  *	waits events
  *
  * calls: each call is made while a stream that it has nothing to do with is kept busy for HOLD_MS,
- * by a kernel that spins ("kernel") or by a memory operation that waits for a word ("gate"). Printed:
- * how long the call takes, and how long another thread's launch on a third stream takes meanwhile,
- * both in ms; about HOLD_MS: it waits for the busy stream, the latter then for a lock of the driver.
- * blocking: the same, and the busy stream is one that the legacy stream is ordered with.
+ * by a kernel that spins ("kernel") or by a memory operation that waits for a word ("gate").
+ * Printed: how long the call takes, and how long another thread's launch on a third stream takes
+ * meanwhile, both in ms; about HOLD_MS: it waits for the busy stream, the latter then for a lock of
+ * the driver. blocking: the same, and the busy stream is one that the legacy stream is ordered
+ * with.
  *
  * queues: a gate on one stream, an empty kernel on each of STREAMS others: how many of them stand
  * behind the gate, by the priorities of both. CUDA_DEVICE_MAX_CONNECTIONS is the environment's.
@@ -41,13 +42,16 @@
 	".version 7.0\n.target sm_70\n.address_size 64\n" \
 	".visible .entry nothing()\n{\n\tret;\n}\n" more
 #define SPIN \
-	".visible .entry spin(.param .u64 flag)\n{\n\t.reg .pred %p;\n\t.reg .u32 %v;\n\t.reg .u64 %a;\n" \
+	".visible .entry spin(.param .u64 flag)\n{\n\t.reg .pred %p;\n\t.reg .u32 %v;\n" \
+	"\t.reg .u64 %a;\n" \
 	"\tld.param.u64 %a, [flag];\n" \
-	"again:\n\tld.volatile.global.u32 %v, [%a];\n\tsetp.eq.u32 %p, %v, 0;\n\t@%p bra again;\n\tret;\n}\n"
+	"again:\n\tld.volatile.global.u32 %v, [%a];\n\tsetp.eq.u32 %p, %v, 0;\n\t@%p bra again;\n" \
+	"\tret;\n}\n"
 #define LAST \
 	".visible .entry last(.param .u64 ns)\n{\n\t.reg .pred %p;\n\t.reg .u64 %a, %b, %n;\n" \
 	"\tld.param.u64 %n, [ns];\n\tmov.u64 %a, %globaltimer;\n\tadd.u64 %a, %a, %n;\n" \
-	"again:\n\tmov.u64 %b, %globaltimer;\n\tsetp.lt.u64 %p, %b, %a;\n\t@%p bra again;\n\tret;\n}\n"
+	"again:\n\tmov.u64 %b, %globaltimer;\n\tsetp.lt.u64 %p, %b, %a;\n\t@%p bra again;\n" \
+	"\tret;\n}\n"
 static const char ptx[] = PTX(SPIN LAST), other_ptx[] = PTX("");
 
 static CUcontext context;
@@ -188,36 +192,46 @@ static CUresult capture(void)
 	X(cuMemHostAlloc, 0, cuMemHostAlloc(&on.more_pinned, BYTES, 0)) \
 	X(cuMemFreeHost, 0, TAKEN(on.pinned, cuMemFreeHost(on.pinned))) \
 	X(cuMemHostRegister, 0, cuMemHostRegister_v2(on.pages, BYTES, 0)) \
-	X(cuMemHostUnregister, cuMemHostRegister_v2(on.pages, BYTES, 0), cuMemHostUnregister(on.pages)) \
+	X(cuMemHostUnregister, cuMemHostRegister_v2(on.pages, BYTES, 0), \
+	  cuMemHostUnregister(on.pages)) \
 	X(cuArrayCreate, 0, cuArrayCreate_v2(&on.more_array, &array_of)) \
 	X(cuArrayDestroy, 0, TAKEN(on.array, cuArrayDestroy(on.array))) \
 	X(cuModuleLoadData, 0, cuModuleLoadData(&on.loaded, other_ptx)) \
 	X(cuModuleGetFunction, 0, cuModuleGetFunction(&on.function, on.module, "nothing")) \
-	X(first_launch, cuModuleGetFunction(&on.function, on.module, "nothing"), (launch(on.function, own), 0)) \
-	X(cuFuncLoad, cuModuleGetFunction(&on.function, on.module, "nothing"), cuFuncLoad(on.function)) \
+	X(first_launch, cuModuleGetFunction(&on.function, on.module, "nothing"), \
+	  (launch(on.function, own), 0)) \
+	X(cuFuncLoad, cuModuleGetFunction(&on.function, on.module, "nothing"), \
+	  cuFuncLoad(on.function)) \
 	X(cuModuleLoadData_cubin, 0, cuModuleLoadData(&on.loaded, cubin)) \
-	X(cuModuleGetFunction_cubin, 0, cuModuleGetFunction(&on.function, on.cubin_module, "nothing")) \
+	X(cuModuleGetFunction_cubin, 0, \
+	  cuModuleGetFunction(&on.function, on.cubin_module, "nothing")) \
 	X(first_launch_cubin, cuModuleGetFunction(&on.function, on.cubin_module, "nothing"), \
 	  (launch(on.function, own), 0)) \
 	X(first_launch_kernel, 0, (launch((CUfunction)on.kernel, own), 0)) \
 	X(first_launch_kernel_cubin, cuLibraryGetKernel(&on.kernel, on.cubin_library, "nothing"), \
 	  (launch((CUfunction)on.kernel, own), 0)) \
-	X(capture_kernel_cubin, cuLibraryGetKernel(&on.kernel, on.cubin_library, "nothing"), capture()) \
+	X(capture_kernel_cubin, cuLibraryGetKernel(&on.kernel, on.cubin_library, "nothing"), \
+	  capture()) \
 	X(cuModuleUnload, 0, TAKEN(on.module, cuModuleUnload(on.module))) \
-	X(cuLibraryLoadData, 0, cuLibraryLoadData(&on.more_library, other_ptx, NULL, NULL, 0, NULL, NULL, 0)) \
+	X(cuLibraryLoadData, 0, cuLibraryLoadData(&on.more_library, other_ptx, NULL, NULL, \
+						  0, NULL, NULL, 0)) \
 	X(cuLibraryGetKernel, 0, cuLibraryGetKernel(&on.kernel, on.library, "nothing")) \
 	X(cuLibraryGetModule, 0, cuLibraryGetModule(&on.of_library, on.library)) \
 	X(cuKernelGetFunction, 0, cuKernelGetFunction(&on.function, on.kernel)) \
 	X(cuLibraryUnload, 0, TAKEN(on.library, cuLibraryUnload(on.library))) \
 	X(cuGraphInstantiate, 0, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0)) \
-	X(cuGraphLaunch, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0), cuGraphLaunch(on.exec, own)) \
+	X(cuGraphLaunch, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0), \
+	  cuGraphLaunch(on.exec, own)) \
 	X(cuGraphExecDestroy, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0), \
 	  TAKEN(on.exec, cuGraphExecDestroy(on.exec))) \
 	X(cuStreamCreate, 0, cuStreamCreate(&on.more_stream, CU_STREAM_NON_BLOCKING)) \
-	X(cuStreamCreateWithPriority, 0, cuStreamCreateWithPriority(&on.more_stream, CU_STREAM_NON_BLOCKING, -1)) \
+	X(cuStreamCreateWithPriority, 0, \
+	  cuStreamCreateWithPriority(&on.more_stream, CU_STREAM_NON_BLOCKING, -1)) \
 	X(cuStreamDestroy, 0, TAKEN(on.stream, cuStreamDestroy_v2(on.stream))) \
-	X(cuStreamDestroy_busy, (launch(spin, on.stream), 0), TAKEN(on.stream, cuStreamDestroy_v2(on.stream))) \
-	X(cuEventDestroy, cuEventRecord(on.event, busy), TAKEN(on.event, cuEventDestroy_v2(on.event))) \
+	X(cuStreamDestroy_busy, (launch(spin, on.stream), 0), \
+	  TAKEN(on.stream, cuStreamDestroy_v2(on.stream))) \
+	X(cuEventDestroy, cuEventRecord(on.event, busy), \
+	  TAKEN(on.event, cuEventDestroy_v2(on.event))) \
 	X(cuStreamSynchronize_busy, 0, cuStreamSynchronize(busy)) \
 	X(cuStreamSynchronize_own, (launch(nothing, own), 0), cuStreamSynchronize(own)) \
 	X(cuCtxSynchronize, 0, cuCtxSynchronize()) \
@@ -333,7 +347,8 @@ static int all_calls(int argc, char **argv)
 			continue;
 		measure(&calls[i], false, &ms[0], &ms[1]);
 		measure(&calls[i], true, &ms[2], &ms[3]);
-		printf("%-28s %9.2f %9.2f %9.2f %9.2f\n", calls[i].name, ms[0], ms[1], ms[2], ms[3]);
+		printf("%-28s %9.2f %9.2f %9.2f %9.2f\n", calls[i].name, ms[0], ms[1],
+		       ms[2], ms[3]);
 		fflush(stdout);
 	}
 	return 0;
@@ -408,7 +423,8 @@ static float between(uint64_t ns, unsigned int n)
 		DO(cuStreamBatchMemOp_v2(own, 1, &op, 0));
 		DO(cuEventRecord(begin, own));
 		for (i = 0; i < n && ns != UINT64_MAX; i++)
-			DO(cuLaunchKernel(ns ? last : nothing, 1, 1, 1, 1, 1, 1, 0, own, ns ? params : NULL, NULL));
+			DO(cuLaunchKernel(ns ? last : nothing, 1, 1, 1, 1, 1, 1, 0, own,
+					  ns ? params : NULL, NULL));
 		DO(cuEventRecord(end, own));
 		*flag = 1;
 		DO(cuStreamSynchronize(own));
@@ -458,8 +474,8 @@ static void compile(void)
 	void *image;
 
 	DO(cuLinkCreate_v2(0, NULL, NULL, &link));
-	DO(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)other_ptx, sizeof(other_ptx), "other", 0, NULL,
-			    NULL));
+	DO(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, (void *)other_ptx, sizeof(other_ptx),
+			    "other", 0, NULL, NULL));
 	DO(cuLinkComplete(link, &image, &size));
 	cubin = malloc(size);
 	if (!cubin)
@@ -481,7 +497,8 @@ int main(int argc, char **argv)
 	for (mode = 0; mode < n_modes && (argc < 2 || strcmp(argv[1], modes[mode])); mode++)
 		;
 	if (mode == n_modes) {
-		fprintf(stderr, "usage: waits calls|blocking [NAME...] | queues | context [N] | events\n");
+		fprintf(stderr, "usage: waits calls|blocking [NAME...] | queues | context "
+			"[N] | events\n");
 		return 2;
 	}
 	DO(cuInit(0));

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The modes of corpus-gpu, on the simulated device: that they work and what they print, not how long anything takes.
+# The modes of corpus-gpu, on the simulated device: that they work and what they print, not how long
+# anything takes.
 set -u
 export VGPU_NAME=corpus-modes-$$ LD_LIBRARY_PATH=$1/vgpu
 run=$1/bench/corpus-gpu
@@ -9,17 +10,25 @@ trap 'rm -rf "$tmp" "/dev/shm/$VGPU_NAME"' EXIT
 n=0 failed=0
 ok() { # status, what
 	n=$((n + 1))
-	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; sed 's/^/# /' "$tmp/out"; fi
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed=1
+		sed 's/^/# /' "$tmp/out"
+	fi
 }
 timing=(--overhead --small --rounds 0 --pairs 2 --target-ms 1)
 "$run" "${timing[@]}" --kernel nn --table "$tmp/table" --json "$tmp/json" >"$tmp/out" 2>&1
 ok $? "--overhead: status 0"
-grep -q '^| flep | nn | [0-9]* x 64 | ' "$tmp/table" && grep -q '^Kernels of real size (1): geometric mean ' "$tmp/table" &&
+grep -q '^| flep | nn | [0-9]* x 64 | ' "$tmp/table" &&
+	grep -q '^Kernels of real size (1): geometric mean ' "$tmp/table" &&
 	grep -q '^Rewriting: .* ms for 1000.$' "$tmp/table"
 ok $? "--table: a line a kernel, the mean, the time of rewriting"
 if command -v python3 >/dev/null; then
 	python3 -c 'import json, sys; k = json.load(open(sys.argv[1]))["kernels"][0]
-assert k["kernel"] == "nn" and k["good"] and k["pairs"] == 2 and min(k["median_ms"]) > 0' "$tmp/json" >"$tmp/out" 2>&1
+assert k["kernel"] == "nn" and k["good"] and k["pairs"] == 2 and min(k["median_ms"]) > 0' \
+	"$tmp/json" >"$tmp/out" 2>&1
 	ok $? "--json is JSON"
 else
 	n=$((n + 1))
@@ -36,25 +45,31 @@ ok $? "--limit-by, --static"
 "$run" --limit-by socket >"$tmp/out" 2>&1
 [ $? = 2 ]
 ok $? "--limit-by what there is not: status 2"
-"$run" --resumable --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 && grep -q 'resume points$' "$tmp/out"
+"$run" --resumable --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 &&
+	grep -q 'resume points$' "$tmp/out"
 ok $? "--resumable"
 "$run" --sanitizer --kernel tr >"$tmp/out" 2>&1 && grep -q '^# 5 runs' "$tmp/out"
 ok $? "--sanitizer: few rounds"
 mkdir "$tmp/corpus"
 cp "${run%/*}"/corpus/{globals,hand-variables}.* "$tmp/corpus"
-"$run" --sanitizer --corpus "$tmp/corpus" >"$tmp/out" 2>&1 && [ "$(grep -c '^ok' "$tmp/out")" -gt 6 ]
+"$run" --sanitizer --corpus "$tmp/corpus" >"$tmp/out" 2>&1 &&
+	[ "$(grep -c '^ok' "$tmp/out")" -gt 6 ]
 ok $? "--sanitizer: kernels one after the other in one process"
-echo 'vecadd block grid=4,1,1 block=32,1,1 shared=0 params=out:512,in:512,in:512,u32:0' >"$tmp/corpus/grids.launch"
+echo 'vecadd block grid=4,1,1 block=32,1,1 shared=0 params=out:512,in:512,in:512,u32:0' \
+	>"$tmp/corpus/grids.launch"
 cp "${run%/*}"/corpus/grids.sm_75.ptx "$tmp/corpus"
 "$run" --sanitizer --corpus "$tmp/corpus" >"$tmp/out" 2>&1
-[ $? = 1 ] && grep -q 'changes nothing$' "$tmp/out" && tail -n 1 "$tmp/out" | grep -q '^Bail out! the rest is not run'
+[ $? = 1 ] && grep -q 'changes nothing$' "$tmp/out" && tail -n 1 "$tmp/out" |
+	grep -q '^Bail out! the rest is not run'
 ok $? "--sanitizer: the first that fails ends it"
 rm "$tmp/corpus"/*
 cp "${run%/*}"/corpus/{barriers,mbarriers,phases,returns}.* "$tmp/corpus"
-"$run" --sanitizer --tool racecheck --corpus "$tmp/corpus" >"$tmp/out" 2>&1 && [ "$(grep -c '# SKIP the tool .*: race-patterns' "$tmp/out")" = 10 ] &&
+"$run" --sanitizer --tool racecheck --corpus "$tmp/corpus" >"$tmp/out" 2>&1 &&
+	[ "$(grep -c '# SKIP the tool .*: race-patterns' "$tmp/out")" = 10 ] &&
 	grep -q ' ok, 0 FAIL, 10 left out$' "$tmp/out"
 ok $? "--tool racecheck: every kernel of the table is there and left out"
-"$run" --sanitizer --tool synccheck --kernel divergent >"$tmp/out" 2>&1 && grep -q ' ok, 0 FAIL, 1 left out$' "$tmp/out"
+"$run" --sanitizer --tool synccheck --kernel divergent >"$tmp/out" 2>&1 &&
+	grep -q ' ok, 0 FAIL, 1 left out$' "$tmp/out"
 ok $? "--tool synccheck: the same"
 "$run" --tool racecheck >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q '^corpus-gpu: --tool is of --sanitizer' "$tmp/out"
@@ -71,7 +86,8 @@ ok $? "a table that cannot be written: status 1, message"
 [ $? = 2 ] && grep -q -- '--pairs: a number from 1' "$tmp/out"
 ok $? "no pairs: status 2"
 "$run" --sanitizer --overhead >"$tmp/out" 2>&1
-[ $? = 2 ] && grep -q '^corpus-gpu: --overhead under a sanitizer would time the sanitizer' "$tmp/out"
+[ $? = 2 ] && grep -q '^corpus-gpu: --overhead under a sanitizer would time the sanitizer' \
+	"$tmp/out"
 ok $? "--sanitizer --overhead: status 2"
 echo "1..$n"
 exit $failed

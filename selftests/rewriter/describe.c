@@ -110,8 +110,8 @@ static void one(const char *path, const struct gsr_rewrite *rw, bool resumable)
 		if (read_copy(data, i, &back, &err) != GSR_ERR_FORMAT)
 			whole++;
 	ok(data && !whole, "%s: cut anywhere in its %zu bytes it is an error", path, n);
-	ok(data && n > 2 && !flip(data, n), "%s: with other bytes it is an error, or another description",
-	   path);
+	ok(data && n > 2 && !flip(data, n),
+	   "%s: with other bytes it is an error, or another description", path);
 	free(data);
 }
 

@@ -15,7 +15,8 @@ struct fat {
 	size_t n;
 };
 
-enum { PLAIN = 0, LZ4 = 1 << 13, ZSTD = 1 << 15, PACKED = LZ4 | ZSTD, EXACT = 1 << 20, FAMILY = 1 << 21 };
+enum { PLAIN = 0, LZ4 = 1 << 13, ZSTD = 1 << 15, PACKED = LZ4 | ZSTD, EXACT = 1 << 20,
+       FAMILY = 1 << 21 };
 enum { PTX = 1, CODE = 2, LTO = 8 };
 
 static inline void put(unsigned char *p, uint64_t v, unsigned int bytes)
@@ -37,8 +38,8 @@ static inline struct fat fat_new(void)
 }
 
 /* flags: PLAIN, LZ4 or ZSTD, and EXACT or FAMILY */
-static inline void fat_bytes(struct fat *f, unsigned int kind, unsigned int arch, unsigned int flags, const void *data,
-			     size_t len)
+static inline void fat_bytes(struct fat *f, unsigned int kind, unsigned int arch,
+			     unsigned int flags, const void *data, size_t len)
 {
 	unsigned char *h = f->p + f->n, *d = h + 64;
 	size_t n = len;
@@ -61,16 +62,18 @@ static inline void fat_bytes(struct fat *f, unsigned int kind, unsigned int arch
 	put(f->p + 8, f->n - 16, 8);
 }
 
-static inline void fat_add(struct fat *f, unsigned int kind, unsigned int arch, unsigned int flags, const char *text)
+static inline void fat_add(struct fat *f, unsigned int kind, unsigned int arch, unsigned int flags,
+			   const char *text)
 {
 	fat_bytes(f, kind, arch, flags, text, strlen(text));
 }
 
 /*
- * Machine code for @arch made of PTX for @from: nothing but what says so. A note, as toolkits of late have it, or @old, in
- * the header's flags.
+ * Machine code for @arch made of PTX for @from: nothing but what says so. A note, as toolkits of
+ * late have it, or @old, in the header's flags.
  */
-static inline void fat_code(struct fat *f, unsigned int arch, unsigned int flags, unsigned int from, bool old)
+static inline void fat_code(struct fat *f, unsigned int arch, unsigned int flags,
+			    unsigned int from, bool old)
 {
 	struct {
 		Elf64_Ehdr eh;
@@ -113,14 +116,18 @@ static inline const char *ptx_for(const char *target)
 	static unsigned int i;
 	char *b = buf[i++ % 8];
 
-	snprintf(b, 512, "//\n.version 8.0\n.target %s\n.address_size 64\n.visible .entry k() { ret; }\n"
+	snprintf(b, 512, "//\n.version 8.0\n.target %s\n.address_size 64\n"
+		 ".visible .entry k() { ret; }\n"
 		 "// %0200d\n", target, 0);
 	return b;
 }
 
-/* Does the image give PTX for the target @want, or, NULL, an error of @status whose message contains @why? */
-static inline bool gives_why(const void *image, size_t n, unsigned int arch, const char *want, enum gsr_status status,
-			     const char *why)
+/*
+ * Does the image give PTX for the target @want, or, NULL, an error of @status whose message
+ * contains @why?
+ */
+static inline bool gives_why(const void *image, size_t n, unsigned int arch, const char *want,
+			     enum gsr_status status, const char *why)
 {
 	struct gsr_error err;
 	char *ptx, *t;
@@ -129,10 +136,12 @@ static inline bool gives_why(const void *image, size_t n, unsigned int arch, con
 	bool good;
 
 	if (s != GSR_OK) {
-		good = !want && s == status && !ptx && err.status == s && err.message[0] && strstr(err.message, why);
+		good = !want && s == status && !ptx && err.status == s && err.message[0] &&
+		       strstr(err.message, why);
 	} else {
 		t = strstr(ptx, ".target ");
-		good = want && t && !strncmp(t + 8, want, strlen(want)) && t[8 + strlen(want)] == '\n' && strlen(ptx) == size;
+		good = want && t && !strncmp(t + 8, want, strlen(want)) &&
+		       t[8 + strlen(want)] == '\n' && strlen(ptx) == size;
 		if (!good)
 			printf("# got %.40s\n", t ? t : ptx);
 	}
@@ -142,7 +151,8 @@ static inline bool gives_why(const void *image, size_t n, unsigned int arch, con
 	return good;
 }
 
-static inline bool gives(const void *image, size_t n, unsigned int arch, const char *want, enum gsr_status status)
+static inline bool gives(const void *image, size_t n, unsigned int arch, const char *want,
+			 enum gsr_status status)
 {
 	return gives_why(image, n, arch, want, status, "");
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Buffers with guards around them, parameters, launches; and how to wait for the device without waiting in the driver. */
+/*
+ * Buffers with guards around them, parameters, launches; and how to wait for the device without
+ * waiting in the driver.
+ */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +10,8 @@
 #include <time.h>
 #include "gpu-run.h"
 
-#define GUARD		512	/* bytes before and behind each buffer that nobody may write; textures want the alignment */
+/* bytes before and behind each buffer that nobody may write; textures want the alignment */
+#define GUARD		512
 #define GUARD_BYTE	0xa5
 
 uint64_t gpu_now(void)
@@ -18,7 +22,10 @@ uint64_t gpu_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* A little rest, if there is nothing to do for some time: the simulated device runs on the same processors */
+/*
+ * A little rest, if there is nothing to do for some time: the simulated device runs on the same
+ * processors
+ */
 void gpu_rest(uint64_t ns)
 {
 	struct timespec ts = { .tv_nsec = 2000 };
@@ -42,7 +49,8 @@ bool gpu_settle(struct gpu *g, CUstream stream, const char *what, uint64_t deadl
 
 	while ((rc = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
 		if (gpu_now() > deadline) {
-			snprintf(g->r->why, sizeof(g->r->why), "%s hangs: not over after %u s", what, g->o->timeout_s);
+			snprintf(g->r->why, sizeof(g->r->why), "%s hangs: not over after %u s",
+				 what, g->o->timeout_s);
 			return false;
 		}
 		gpu_rest(100000);
@@ -109,7 +117,8 @@ bool gpu_buffers_new(struct gpu *g)
 		const struct test_param *p = &g->t->params[i];
 		struct gpu_buffer *b = &g->buffer[g->buffers];
 
-		if (p->kind == PARAM_TEXTURE && g->buffers && !texture_new(g, b - 1, g->t->params[i - 1].size))
+		if (p->kind == PARAM_TEXTURE && g->buffers &&
+		    !texture_new(g, b - 1, g->t->params[i - 1].size))
 			return false;
 		if (p->kind != PARAM_BUFFER)
 			continue;
@@ -132,7 +141,8 @@ bool gpu_buffers_reset(struct gpu *g)
 		GPU_TRY(cuMemcpyHtoD(g->buffer[i].at, g->buffer[i].first, g->buffer[i].size));
 	for (i = 0; i < g->buffers; i++)
 		if (g->buffer[i].array)
-			GPU_TRY(cuMemcpyHtoA(g->buffer[i].array, 0, g->buffer[i].first + g->buffer[i].guard,
+			GPU_TRY(cuMemcpyHtoA(g->buffer[i].array, 0,
+					     g->buffer[i].first + g->buffer[i].guard,
 					     g->buffer[i].size - 2 * g->buffer[i].guard));
 	return true;
 }
@@ -187,8 +197,10 @@ bool gpu_buffers_same(struct gpu *g)
 			if (b->now[k] != b->result[k] && !bad++)
 				first = k;
 		if (bad)
-			snprintf(g->r->why, sizeof(g->r->why), "buffer %u of %zu bytes differs in %u bytes, first at %lld: 0x%02x, original 0x%02x",
-				 i, b->size - 2 * b->guard, bad, (long long)(first - b->guard), b->now[first], b->result[first]);
+			snprintf(g->r->why, sizeof(g->r->why),
+				 "buffer %u of %zu bytes differs in %u bytes, first at %lld: "
+				 "0x%02x, original 0x%02x", i, b->size - 2 * b->guard, bad,
+				 (long long)(first - b->guard), b->now[first], b->result[first]);
 	}
 	return !bad;
 }
@@ -213,7 +225,8 @@ bool gpu_buffers_inout(const struct gpu *g)
 	for (i = 0; i < g->t->n_params; i++) {
 		if (g->t->params[i].kind != PARAM_BUFFER)
 			continue;
-		if (g->t->params[i].fill != FILL_ZERO && memcmp(g->buffer[b].first, g->buffer[b].result, g->buffer[b].size))
+		if (g->t->params[i].fill != FILL_ZERO &&
+		    memcmp(g->buffer[b].first, g->buffer[b].result, g->buffer[b].size))
 			return true;
 		b++;
 	}
@@ -238,7 +251,8 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 
 		GPU_TRY(cuFuncGetParamInfo(f, i, &offset, &room));
 		if (offset + room > PARAMS_MAX) {
-			snprintf(g->r->why, sizeof(g->r->why), "parameter %u of %zu bytes at %zu", i, room, offset);
+			snprintf(g->r->why, sizeof(g->r->why), "parameter %u of %zu bytes at %zu",
+				 i, room, offset);
 			return false;
 		}
 		if (p->kind == PARAM_BUFFER) {
@@ -259,7 +273,8 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 			return false;
 		GPU_TRY(cuFuncGetParamInfo(f, i, &offset, &room));
 		if (offset != g->pair.desc->launch_offset || room != sizeof(g->arg)) {
-			snprintf(g->r->why, sizeof(g->r->why), "launch_offset %zu, the driver has %zu bytes at %zu",
+			snprintf(g->r->why, sizeof(g->r->why),
+				 "launch_offset %zu, the driver has %zu bytes at %zu",
 				 g->pair.desc->launch_offset, room, offset);
 			return false;
 		}
@@ -274,13 +289,14 @@ CUresult gpu_launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUs
 	const unsigned int *b = g->t->block_dim;
 	size_t size;
 	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, g->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+		CU_LAUNCH_PARAM_BUFFER_POINTER, g->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+		CU_LAUNCH_PARAM_END,
 	};
 
 	if (!pack(g, f, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	return cuLaunchKernel(f, grid[0], grid[1], grid[2], b[0], b[1], b[2], (unsigned int)g->t->dynamic, stream, NULL,
-			      size ? extra : NULL);
+	return cuLaunchKernel(f, grid[0], grid[1], grid[2], b[0], b[1], b[2],
+			      (unsigned int)g->t->dynamic, stream, NULL, size ? extra : NULL);
 }
 
 /* Not the device's: what hangs there must not hold us up */

@@ -96,7 +96,8 @@ static bool reduce(struct gsr_module *m, const char *entry)
 				continue;
 			keep[a] = i->kind != GSR_ITEM_FUNCTION || !strcmp(i->function->name, entry);
 			for (j = m->first, b = 0; j && !keep[a]; j = j->next, b++)
-				keep[a] = keep[b] && j->kind == GSR_ITEM_FUNCTION && calls(j->function, i->function->name);
+				keep[a] = keep[b] && j->kind == GSR_ITEM_FUNCTION &&
+					  calls(j->function, i->function->name);
 			more |= keep[a];
 		}
 	} while (more);
@@ -117,7 +118,8 @@ static bool reads_z(const struct gsr_operand *o)
 {
 	unsigned int i;
 
-	if (o->kind == GSR_OPND_REG && (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid")) && o->component != 'x' &&
+	if (o->kind == GSR_OPND_REG &&
+	    (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid")) && o->component != 'x' &&
 	    o->component != 'y')
 		return true;
 	for (i = 0; i < o->n_items; i++)
@@ -150,7 +152,8 @@ static bool scalable(const struct gsr_module *m, const struct test_launch *t)
 		for (s = item->function->first; s; s = s->next) {
 			if (s->kind != GSR_STMT_INSN)
 				continue;
-			if ((s->insn->op == GSR_OP_ATOM || s->insn->op == GSR_OP_RED) && !of_block(s->insn))
+			if ((s->insn->op == GSR_OP_ATOM || s->insn->op == GSR_OP_RED) &&
+			    !of_block(s->insn))
 				return false;
 			for (i = 0; i < s->insn->n_opnds; i++)
 				if (reads_z(&s->insn->opnds[i]))
@@ -172,7 +175,8 @@ static uint64_t now_ns(void)
 
 static CUresult load(const char *ptx, unsigned int cap, CUmodule *out, char *log, size_t size)
 {
-	CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS };
+	CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+				  CU_JIT_MAX_REGISTERS };
 	void *value[] = { log, (void *)(uintptr_t)size, (void *)(uintptr_t)cap };
 	char *end;
 	CUresult rc;
@@ -192,12 +196,14 @@ static int attribute(CUfunction f, CUfunction_attribute what)
 }
 
 /* More than 48 KiB have to be asked for */
-static CUresult get_function(CUfunction *f, CUmodule module, const char *name, const struct test_launch *t)
+static CUresult get_function(CUfunction *f, CUmodule module, const char *name,
+			     const struct test_launch *t)
 {
 	CUresult rc = cuModuleGetFunction(f, module, name);
 
 	if (!rc && t->dynamic > 48 << 10)
-		rc = cuFuncSetAttribute(*f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)t->dynamic);
+		rc = cuFuncSetAttribute(*f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+					(int)t->dynamic);
 	return rc;
 }
 
@@ -206,17 +212,20 @@ static int per_sm(CUfunction f, const struct test_launch *t)
 	const unsigned int *b = t->block_dim;
 	int n = 0;
 
-	return cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, (int)(b[0] * b[1] * b[2]), t->dynamic) ? -1 : n;
+	return cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, (int)(b[0] * b[1] * b[2]),
+							   t->dynamic) ? -1 : n;
 }
 
-static void measure(CUfunction f, unsigned int which, const struct test_launch *t, struct gpu_report *r)
+static void measure(CUfunction f, unsigned int which, const struct test_launch *t,
+		    struct gpu_report *r)
 {
 	r->regs[which] = attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
 	r->local[which] = attribute(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
 	r->per_sm[which] = per_sm(f, t);
 }
 
-static void dump(const struct gpu_options *o, const char *kernel, const char *suffix, const char *ptx)
+static void dump(const struct gpu_options *o, const char *kernel, const char *suffix,
+		 const char *ptx)
 {
 	char path[4096];
 	FILE *f;
@@ -231,8 +240,9 @@ static void dump(const struct gpu_options *o, const char *kernel, const char *su
 	}
 }
 
-static bool load_original(const char *text, size_t size, const char *path, const struct test_launch *t,
-			  const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
+static bool load_original(const char *text, size_t size, const char *path,
+			  const struct test_launch *t, const struct gpu_options *o,
+			  struct gpu_pair *out, struct gpu_report *r)
 {
 	struct gsr_module *m = NULL;
 	struct gsr_error err;
@@ -261,7 +271,8 @@ static bool load_original(const char *text, size_t size, const char *path, const
 		rc = get_function(&out->original, module, t->kernel, t);
 	out->module = module;
 	if (rc)
-		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s", gpu_error(rc), log);
+		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s",
+			 gpu_error(rc), log);
 	return !rc;
 }
 
@@ -281,7 +292,8 @@ static bool first(void *arg, const char *name, uint64_t offset, uint64_t *word)
 {
 	uint64_t at, size;
 
-	return find(arg, name, &at, &size) && offset + sizeof(*word) <= size && !cuMemcpyDtoH(word, at + offset, sizeof(*word));
+	return find(arg, name, &at, &size) && offset + sizeof(*word) <= size &&
+	       !cuMemcpyDtoH(word, at + offset, sizeof(*word));
 }
 
 /* The twins' table of addresses */
@@ -305,15 +317,18 @@ static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 	}
 	variable = missing ? gsr_missing_variable(&out->rw, out->desc, missing) : NULL;
 	if (rc || room != size || !missing)
-		snprintf(r->why, sizeof(r->why), "table of addresses: %s, %zu bytes instead of %zu", gpu_error(rc), room, size);
+		snprintf(r->why, sizeof(r->why), "table of addresses: %s, %zu bytes instead of %zu",
+			 gpu_error(rc), room, size);
 	else if (variable)
-		snprintf(r->why, sizeof(r->why), "the driver does not find the variable %s", variable->name);
+		snprintf(r->why, sizeof(r->why), "the driver does not find the variable %s",
+			 variable->name);
 	free(table);
 	free(missing);
 	return missing && !rc && room == size && !variable;
 }
 
-static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out, struct gpu_report *r)
+static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out,
+		      struct gpu_report *r)
 {
 	char log[1024], symbol[256];
 	int sm_regs = 0, sm_threads = 0;
@@ -330,7 +345,8 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	if (!rc)
 		rc = get_function(&out->twin, module, symbol, t);
 	if (rc) {
-		snprintf(r->why, sizeof(r->why), "the twin does not load: %s %s", gpu_error(rc), log);
+		snprintf(r->why, sizeof(r->why), "the twin does not load: %s %s",
+			 gpu_error(rc), log);
 		return false;
 	}
 	if (!share(module, out, r))
@@ -338,11 +354,15 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	measure(out->twin, 1, t, r);
 	cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 0);
 	cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0);
-	cap = gi_register_cap((unsigned int)r->regs[0], (unsigned int)sm_regs, (unsigned int)sm_threads);
-	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) && share(out->capped, out, r) &&
-	    !get_function(&capped, out->capped, symbol, t) && per_sm(capped, t) >= r->per_sm[0] &&
-	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <= attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {
-		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d blocks per SM", r->regs[1], r->per_sm[1]);
+	cap = gi_register_cap((unsigned int)r->regs[0], (unsigned int)sm_regs,
+			      (unsigned int)sm_threads);
+	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) &&
+	    share(out->capped, out, r) && !get_function(&capped, out->capped, symbol, t) &&
+	    per_sm(capped, t) >= r->per_sm[0] &&
+	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
+	    attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {
+		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d "
+			 "blocks per SM", r->regs[1], r->per_sm[1]);
 		r->cap = cap;
 		out->twin = capped;
 		measure(capped, 1, t, r);
@@ -351,8 +371,8 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 }
 
 /* The least of some times, for a file */
-static enum gsr_status rewrite(const char *text, size_t size, const struct gsr_options *o, struct gsr_rewrite *rw,
-			       struct gsr_error *err, struct gpu_report *r)
+static enum gsr_status rewrite(const char *text, size_t size, const struct gsr_options *o,
+			       struct gsr_rewrite *rw, struct gsr_error *err, struct gpu_report *r)
 {
 	enum gsr_status status = GSR_OK;
 	unsigned int i;
@@ -372,11 +392,13 @@ static enum gsr_status rewrite(const char *text, size_t size, const struct gsr_o
 	return status;
 }
 
-bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r)
+bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o,
+	      struct gpu_pair *out, struct gpu_report *r)
 {
 	/* every other one by chance, and where they are asked for */
 	static bool modes;
-	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable, .look = o->full ? 0 : LOOK };
+	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable,
+				  .look = o->full ? 0 : LOOK };
 	struct gsr_error err = { 0 };
 	unsigned int i;
 	size_t size = 0;
@@ -385,7 +407,8 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 
 	memset(out, 0, sizeof(*out));
 	modes = !modes;
-	out->modes = ro.modes = o->limit == ANY_LIMIT ? o->ranges || (modes && !o->overhead) : o->limit || o->ranges;
+	out->modes = ro.modes = o->limit == ANY_LIMIT ? o->ranges || (modes && !o->overhead) :
+		     o->limit || o->ranges;
 	if (!text || rewrite(text, size, &ro, &out->rw, &err, r)) {
 		snprintf(r->why, sizeof(r->why), "%s", text ? err.message : "cannot read the file");
 		free(text);
@@ -396,7 +419,8 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 			out->desc = &out->rw.kernels[i];
 	good = out->desc && out->desc->tier == GSR_TIER_BLOCK && out->rw.ptx;
 	if (!good)
-		snprintf(r->why, sizeof(r->why), "not rewritten: %s", out->desc ? out->desc->reason : "no such kernel");
+		snprintf(r->why, sizeof(r->why), "not rewritten: %s",
+			 out->desc ? out->desc->reason : "no such kernel");
 	if (good)
 		good = load_original(text, size, path, t, o, out, r);
 	if (good) {

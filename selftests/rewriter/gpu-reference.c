@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Texture and surface references: the original's are bound to buffers, the twin gets objects of these, as the interposer
- * makes them. What a surface writes is an array, which stands for its buffer.
+ * Texture and surface references: the original's are bound to buffers, the twin gets objects of
+ * these, as the interposer makes them. What a surface writes is an array, which stands for its
+ * buffer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,8 @@ static bool bind_array(struct gpu *g, struct gpu_reference *r, const char *name)
 {
 	struct gpu_buffer *b = r->of;
 	CUDA_ARRAY3D_DESCRIPTOR shape = {
-		.Width = (b->size - 2 * b->guard) / 4, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1, .Flags = 2 /* SURFACE_LDST */,
+		.Width = (b->size - 2 * b->guard) / 4, .Format = CU_AD_FORMAT_UNSIGNED_INT32,
+		.NumChannels = 1, .Flags = 2 /* SURFACE_LDST */,
 	};
 	CUDA_RESOURCE_DESC from = { .resType = CU_RESOURCE_TYPE_ARRAY };
 	CUsurfref s;
@@ -26,12 +28,16 @@ static bool bind_array(struct gpu *g, struct gpu_reference *r, const char *name)
 }
 
 /* As a run of floats, or in rows of @width */
-static bool bind_memory(struct gpu *g, struct gpu_reference *r, const char *name, unsigned int width)
+static bool bind_memory(struct gpu *g, struct gpu_reference *r, const char *name,
+			unsigned int width)
 {
 	size_t size = r->of->size - 2 * r->of->guard, offset = 0;
-	CUDA_ARRAY_DESCRIPTOR rows = { .Width = width, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
-	CUDA_RESOURCE_DESC from = { .resType = width ? CU_RESOURCE_TYPE_PITCH2D : CU_RESOURCE_TYPE_LINEAR };
-	CUDA_TEXTURE_DESC how = { .addressMode = { CU_TR_ADDRESS_MODE_BORDER, CU_TR_ADDRESS_MODE_CLAMP } };
+	CUDA_ARRAY_DESCRIPTOR rows = { .Width = width, .Format = CU_AD_FORMAT_FLOAT,
+				       .NumChannels = 1 };
+	CUDA_RESOURCE_DESC from = { .resType = width ? CU_RESOURCE_TYPE_PITCH2D :
+				    CU_RESOURCE_TYPE_LINEAR };
+	CUDA_TEXTURE_DESC how = { .addressMode = { CU_TR_ADDRESS_MODE_BORDER,
+						   CU_TR_ADDRESS_MODE_CLAMP } };
 	CUdeviceptr at = r->of->at + r->of->guard;
 	CUtexref t;
 	int i;
@@ -72,13 +78,16 @@ bool gpu_references_new(struct gpu *g)
 
 		for (i = 0; i < g->t->n_refs && strcmp(g->t->refs[i].name, name); i++)
 			;
-		if (i == g->t->n_refs || n == LAUNCH_REFS_MAX || g->t->refs[i].buffer >= g->buffers) {
-			snprintf(g->r->why, sizeof(g->r->why), "nothing to bind to the reference %s", name);
+		if (i == g->t->n_refs || n == LAUNCH_REFS_MAX ||
+		    g->t->refs[i].buffer >= g->buffers) {
+			snprintf(g->r->why, sizeof(g->r->why),
+				 "nothing to bind to the reference %s", name);
 			return false;
 		}
 		r->of = &g->buffer[g->t->refs[i].buffer];
 		r->surface = k->references[n].surface;
-		if (r->surface ? !bind_array(g, r, name) : !bind_memory(g, r, name, g->t->refs[i].width))
+		if (r->surface ? !bind_array(g, r, name) :
+		    !bind_memory(g, r, name, g->t->refs[i].width))
 			return false;
 		g->references++;
 	}
@@ -105,7 +114,8 @@ bool gpu_references_pack(struct gpu *g, unsigned int parameter)
 
 	GPU_TRY(cuFuncGetParamInfo(g->pair.twin, parameter, &offset, &room));
 	if (offset != g->pair.desc->references_offset || room != 8ul * g->references) {
-		snprintf(g->r->why, sizeof(g->r->why), "references_offset %zu, the driver has %zu bytes at %zu",
+		snprintf(g->r->why, sizeof(g->r->why),
+			 "references_offset %zu, the driver has %zu bytes at %zu",
 			 g->pair.desc->references_offset, room, offset);
 		return false;
 	}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * One kernel of the corpus on the device: the original, then its twin again and again under a launcher as rewriter/abi.h
- * wants it, which also plays the arbiter: it moves the window at random while the twin runs, and launches wings for the
- * workers that left. Memory, counts and gates must come out as the original leaves them.
+ * One kernel of the corpus on the device: the original, then its twin again and again under a
+ * launcher as rewriter/abi.h wants it, which also plays the arbiter: it moves the window at random
+ * while the twin runs, and launches wings for the workers that left. Memory, counts and gates must
+ * come out as the original leaves them.
  *
- * Nothing here waits inside the driver for a kernel: it looks again and again until the time is over.
+ * Nothing here waits inside the driver for a kernel: it looks again and again until the time is
+ * over.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,8 @@ struct run {
 	unsigned int changes;	/* of the window, before it is whole for good */
 	bool any_order;		/* not the interposer's */
 	bool relay;		/* the relay is written with the window, by launch and wings */
-	bool free;		/* the driver may wait for the device, to make room: nothing may hold up the stream */
+	bool free;		/* the driver may wait for the device, to make room: nothing may
+				 * hold up the stream */
 };
 
 static uint64_t rng;
@@ -72,8 +75,10 @@ static uint64_t any_window(const struct gpu *g)
 /* The done gate */
 static bool gate(struct gpu *g)
 {
-	GPU_TRY(cuStreamWaitValue32(g->stream, g->control + offsetof(struct gsr_control, gate), g->seq, CU_STREAM_WAIT_VALUE_EQ));
-	GPU_TRY(cuStreamWriteValue32(g->stream, g->stat_dev + offsetof(struct gsched_cl_slot, retired), g->seq, 0));
+	GPU_TRY(cuStreamWaitValue32(g->stream, g->control + offsetof(struct gsr_control, gate),
+				    g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	GPU_TRY(cuStreamWriteValue32(g->stream, g->stat_dev + offsetof(struct gsched_cl_slot,
+								       retired), g->seq, 0));
 	return true;
 }
 
@@ -109,12 +114,14 @@ static bool start(struct gpu *g, struct run *run, uint64_t window)
 	g->arg.first = 0;
 	memcpy(g->arg.grid, run->grid, sizeof(g->arg.grid));
 	if (run->any_order) {
-		gsr_launch_order(&g->arg, g->arg.ranges || g->pair.desc->waits ? GSR_ORDER_STRICT : roll(2), 1 + roll(g->arg.workers), roll(20));
+		gsr_launch_order(&g->arg, g->arg.ranges || g->pair.desc->waits ? GSR_ORDER_STRICT :
+				 roll(2), 1 + roll(g->arg.workers), roll(20));
 		g->arg.last_copy = (1u << roll(6)) - 1;
 	} else {
 		gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, 0);
 	}
-	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go),
+				    g->seq, CU_STREAM_WAIT_VALUE_EQ));
 	if (relay == whole && (!run->any_order || roll(2)))
 		g->arg.flags |= GSR_LAUNCH_WHOLE;
 	rc = gpu_launch(g, g->pair.twin, grid, g->stream);
@@ -137,7 +144,9 @@ static bool wing(struct gpu *g, const struct run *run, unsigned int workers)
 
 	g->arg.first = g->page->stat.launched - gpu_load32(&g->page->stat.left);
 	if (run->relay)
-		GPU_TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), g->page->window, 0));
+		GPU_TRY(cuStreamWriteValue64(g->wings,
+					     g->control + offsetof(struct gsr_control, relay),
+					     g->page->window, 0));
 	GPU_TRY(gpu_launch(g, g->pair.twin, grid, g->wings));
 	if (g->o->one_launch)
 		GPU_TRY(cuCtxSynchronize());
@@ -156,21 +165,27 @@ static void tell(struct gpu *g, const struct run *run)
 	CUresult rc;
 
 	n += (size_t)snprintf(g->r->why + n, sizeof(g->r->why) - n,
-			      "; window 0x%llx, seq %u, launched %u, left %u, seen 0x%x, started %llu, ended %llu, finished %u, retired %u",
-			      (unsigned long long)g->page->window, s->seq, s->launched, s->left, s->seen_limit,
-			      (unsigned long long)s->start_ns, (unsigned long long)s->end_ns, s->finished, s->retired);
+			      "; window 0x%llx, seq %u, launched %u, left %u, seen 0x%x, started "
+			      "%llu, ended %llu, finished %u, retired %u",
+			      (unsigned long long)g->page->window, s->seq, s->launched, s->left,
+			      s->seen_limit, (unsigned long long)s->start_ns,
+			      (unsigned long long)s->end_ns, s->finished, s->retired);
 	rc = cuMemcpyDtoHAsync(g->control_copy, g->control, sizeof(*g->control_copy), g->aside);
 	while (!rc && (rc = cuStreamQuery(g->aside)) == CUDA_ERROR_NOT_READY && gpu_now() < until)
 		rc = CUDA_SUCCESS;
 	if (n >= sizeof(g->r->why))
 		return;
 	if (rc || gpu_now() >= until)
-		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; control block: %s", rc ? gpu_error(rc) : "not to be read");
+		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; control block: %s",
+			 rc ? gpu_error(rc) : "not to be read");
 	else
-		snprintf(g->r->why + n, sizeof(g->r->why) - n, "; relay 0x%llx, not fetched %llu, done %llu of %u, gate %u, left %u",
-			 (unsigned long long)g->control_copy->relay, (unsigned long long)launch_unclaimed(&g->arg, g->control_copy),
-			 (unsigned long long)g->control_copy->done, run->grid[0] * run->grid[1] * run->grid[2],
-			 g->control_copy->gate, g->control_copy->left);
+		snprintf(g->r->why + n, sizeof(g->r->why) - n,
+			 "; relay 0x%llx, not fetched %llu, done %llu of %u, gate %u, left %u",
+			 (unsigned long long)g->control_copy->relay,
+			 (unsigned long long)launch_unclaimed(&g->arg, g->control_copy),
+			 (unsigned long long)g->control_copy->done,
+			 run->grid[0] * run->grid[1] * run->grid[2], g->control_copy->gate,
+			 g->control_copy->left);
 }
 
 /* Nothing waits and nothing is taken */
@@ -187,8 +202,10 @@ static bool saves_taken_back(struct gpu *g)
 		return true;
 	for (i = 0; i < GSR_SMS_MAX && !s->taken[i] && !s->waiting[i]; i++)
 		;
-	snprintf(g->r->why, sizeof(g->r->why), "at the end %u block-tasks wait; SM %u: records taken 0x%x, waiting 0x%x",
-		 s->waiting_count, i, i < GSR_SMS_MAX ? s->taken[i] : 0, i < GSR_SMS_MAX ? s->waiting[i] : 0);
+	snprintf(g->r->why, sizeof(g->r->why),
+		 "at the end %u block-tasks wait; SM %u: records taken 0x%x, waiting 0x%x",
+		 s->waiting_count, i, i < GSR_SMS_MAX ? s->taken[i] : 0, i < GSR_SMS_MAX ?
+		 s->waiting[i] : 0);
 	return false;
 }
 
@@ -201,25 +218,36 @@ static bool finish(struct gpu *g, const struct run *run)
 	unsigned int i;
 
 	GPU_TRY(cuMemcpyDtoH(c, g->control, sizeof(*c)));
-	if (c->done != total || c->gate != g->seq || s->finished != g->seq || s->retired != g->seq ||
-	    (g->arg.ranges ? c->counter[0].next : launch_unclaimed(&g->arg, c))) {
-		snprintf(g->r->why, sizeof(g->r->why), "not fetched %llu, done %llu of %llu, gate %u, finished %u, retired %u, seq %u",
-			 (unsigned long long)launch_unclaimed(&g->arg, c), (unsigned long long)c->done, (unsigned long long)total, c->gate, s->finished,
-			 s->retired, g->seq);
+	if (c->done != total || c->gate != g->seq || s->finished != g->seq ||
+	    s->retired != g->seq || (g->arg.ranges ? c->counter[0].next :
+				     launch_unclaimed(&g->arg, c))) {
+		snprintf(g->r->why, sizeof(g->r->why),
+			 "not fetched %llu, done %llu of %llu, gate %u, finished %u, "
+			 "retired %u, seq %u", (unsigned long long)launch_unclaimed(&g->arg, c),
+			 (unsigned long long)c->done, (unsigned long long)total, c->gate,
+			 s->finished, s->retired, g->seq);
 		return false;
 	}
 	for (i = 0; i < GSR_SMS_MAX; i++)
 		if (c->sm[i] || c->ranks[i / 64]) {
-			snprintf(g->r->why, sizeof(g->r->why), "places 0x%llx of word %u, ranks 0x%llx are still taken",
-				 (unsigned long long)c->sm[i], i, (unsigned long long)c->ranks[i / 64]);
+			snprintf(g->r->why, sizeof(g->r->why),
+				 "places 0x%llx of word %u, ranks 0x%llx are still taken",
+				 (unsigned long long)c->sm[i], i,
+				 (unsigned long long)c->ranks[i / 64]);
 			return false;
 		}
-	/* resumable twins and those with ranges count everyone who leaves, and tell while block-tasks wait */
-	if (s->left > c->left || (s->left != c->left && !g->save_size && !g->arg.ranges) || c->left > s->launched || s->seen_limit == NOT_SEEN ||
-	    !s->start_ns || !s->end_ns || (s->left && g->arg.flags & GSR_LAUNCH_NO_WINDOW && !g->arg.ranges)) {
-		snprintf(g->r->why, sizeof(g->r->why), "left %u (counted %u) of %u workers, seen limit 0x%x, started %llu, ended %llu, flags %u",
-			 s->left, c->left, s->launched, s->seen_limit, (unsigned long long)s->start_ns,
-			 (unsigned long long)s->end_ns, g->arg.flags);
+	/*
+	 * resumable twins and those with ranges count everyone who leaves, and tell while
+	 * block-tasks wait
+	 */
+	if (s->left > c->left || (s->left != c->left && !g->save_size && !g->arg.ranges) ||
+	    c->left > s->launched || s->seen_limit == NOT_SEEN || !s->start_ns || !s->end_ns ||
+	    (s->left && g->arg.flags & GSR_LAUNCH_NO_WINDOW && !g->arg.ranges)) {
+		snprintf(g->r->why, sizeof(g->r->why),
+			 "left %u (counted %u) of %u workers, seen limit 0x%x, started %llu, ended "
+			 "%llu, flags %u", s->left, c->left, s->launched, s->seen_limit,
+			 (unsigned long long)s->start_ns, (unsigned long long)s->end_ns,
+			 g->arg.flags);
 		return false;
 	}
 	g->r->left += s->left;
@@ -240,7 +268,8 @@ static uint64_t delay(const struct gpu *g)
 static bool arbitrate(struct gpu *g, struct run *run)
 {
 	const uint64_t whole = gpu_whole(g), begin = gpu_now();
-	uint64_t deadline = begin + g->o->timeout_s * 1000000000ull, next = begin + delay(g), t, seen_at = begin;
+	uint64_t deadline = begin + g->o->timeout_s * 1000000000ull, next = begin + delay(g), t,
+		seen_at = begin;
 	unsigned int answered = 0, wings = 0, changes = 0, seen = 0;
 
 	__atomic_store_n(&g->page->go, g->seq, __ATOMIC_RELEASE);
@@ -250,8 +279,9 @@ static bool arbitrate(struct gpu *g, struct run *run)
 
 		t = gpu_now();
 		if (t > deadline) {
-			snprintf(g->r->why, sizeof(g->r->why), "the twin hangs: not finished after %u s, %u changes of the window, %u wings",
-				 g->o->timeout_s, changes, wings);
+			snprintf(g->r->why, sizeof(g->r->why),
+				 "the twin hangs: not finished after %u s, %u changes of the "
+				 "window, %u wings", g->o->timeout_s, changes, wings);
 			return false;
 		}
 		if (changes < run->changes && wings < WINGS_MAX) {
@@ -292,7 +322,8 @@ static bool arbitrate(struct gpu *g, struct run *run)
 		g->r->twin_ns = gpu_now() - begin;
 	if (g->o->sanitizer && !gate(g))
 		return false;
-	return gpu_settle(g, g->stream, "the done gate", deadline) && gpu_settle(g, g->wings, "a wing", deadline);
+	return gpu_settle(g, g->stream, "the done gate", deadline) &&
+	       gpu_settle(g, g->wings, "a wing", deadline);
 }
 
 static bool run_twin(struct gpu *g, struct run *run, uint64_t window)
@@ -330,7 +361,10 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 	for (i = 0; i <= g->o->rounds; i++) {
 		uint64_t window = whole;
 
-		/* the first as the interposer launches it, and left alone: twice, the second tells how long it takes */
+		/*
+		 * the first as the interposer launches it, and left alone: twice, the second tells
+		 * how long it takes
+		 */
 		rng = (g->o->seed + i) * 0x9e3779b97f4a7c15ull + 0x1234567;
 		roll(2);
 		run.workers = run.full;
@@ -349,7 +383,8 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 			run.changes = roll(4);
 		} else if (i) {
 			/* few workers have more to do, so that there is something to evict */
-			run.workers = roll(3) ? run.full : roll(2) ? 1 + roll(run.full) : 1 + roll(run.full < 4 ? run.full : 4);
+			run.workers = roll(3) ? run.full : roll(2) ? 1 + roll(run.full) :
+				      1 + roll(run.full < 4 ? run.full : 4);
 			run.changes = 1 + roll(12);
 			run.relay = roll(2);
 			window = roll(3) ? whole : any_window(g);
@@ -360,8 +395,8 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 				g->arg.fetch_max = 1 + roll(16);
 			}
 		}
-		snprintf(g->r->stage, sizeof(g->r->stage), "%s, round %u (--seed %llu --rounds 1)", what, i,
-			 (unsigned long long)(i ? g->o->seed + i - 1 : g->o->seed));
+		snprintf(g->r->stage, sizeof(g->r->stage), "%s, round %u (--seed %llu --rounds 1)",
+			 what, i, (unsigned long long)(i ? g->o->seed + i - 1 : g->o->seed));
 		g->r->beats++;
 		/* a sanitizer may wait for the end of each launch */
 		run.free = !i || g->o->sanitizer;
@@ -437,9 +472,12 @@ static bool words_new(struct gpu *g)
 	GPU_TRY(cuStreamCreate(&g->wings, CU_STREAM_NON_BLOCKING));
 	GPU_TRY(cuStreamCreate(&g->aside, CU_STREAM_NON_BLOCKING));
 	GPU_TRY(cuMemAlloc(&g->control, sizeof(struct gsr_control)));
-	GPU_TRY(cuMemAlloc(&g->ranges, sizeof(struct gsr_ranges) + GSR_RANGES_MAX * sizeof(uint64_t)));
-	GPU_TRY(cuMemHostAlloc((void **)&g->page, sizeof(*g->page), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-	GPU_TRY(cuMemHostAlloc((void **)&g->control_copy, sizeof(*g->control_copy), CU_MEMHOSTALLOC_PORTABLE));
+	GPU_TRY(cuMemAlloc(&g->ranges,
+			   sizeof(struct gsr_ranges) + GSR_RANGES_MAX * sizeof(uint64_t)));
+	GPU_TRY(cuMemHostAlloc((void **)&g->page, sizeof(*g->page), CU_MEMHOSTALLOC_PORTABLE |
+			       CU_MEMHOSTALLOC_DEVICEMAP));
+	GPU_TRY(cuMemHostAlloc((void **)&g->control_copy, sizeof(*g->control_copy),
+			       CU_MEMHOSTALLOC_PORTABLE));
 	GPU_TRY(cuMemHostGetDevicePointer(&page, g->page, 0));
 	g->page_dev = page;
 	g->stat_dev = page + offsetof(__typeof__(*g->page), stat);
@@ -451,8 +489,8 @@ static bool words_new(struct gpu *g)
 }
 
 /*
- * Records for as many workers as fit. What lies in one is nobody's before it is saved; the head is zero, and is so again at
- * each task's end by itself.
+ * Records for as many workers as fit. What lies in one is nobody's before it is saved; the head is
+ * zero, and is so again at each task's end by itself.
  */
 static bool save_new(struct gpu *g)
 {
@@ -467,7 +505,8 @@ static bool save_new(struct gpu *g)
 	GPU_TRY(cuMemAlloc(&g->save, g->save_size));
 	GPU_TRY(cuMemsetD8(g->save, 0xa5, g->save_size));
 	GPU_TRY(cuMemsetD8(g->save, 0, sizeof(struct gsr_save)));
-	GPU_TRY(cuMemHostAlloc((void **)&g->save_copy, sizeof(*g->save_copy), CU_MEMHOSTALLOC_PORTABLE));
+	GPU_TRY(cuMemHostAlloc((void **)&g->save_copy, sizeof(*g->save_copy),
+			       CU_MEMHOSTALLOC_PORTABLE));
 	g->arg.save = g->save;
 	g->arg.save_stride = (uint32_t)stride;
 	g->arg.save_per_sm = per_sm;
@@ -483,9 +522,11 @@ static bool all(struct gpu *g, const char *path)
 	snprintf(g->r->stage, sizeof(g->r->stage), "loading");
 	if (!gpu_load(path, g->t, g->o, &g->pair, g->r))
 		return false;
-	if (g->r->per_sm[0] < 1 || g->r->per_sm[1] < 1 || (g->pair.desc->warp_rows && g->t->block_dim[0] % 32)) {
-		snprintf(g->r->why, sizeof(g->r->why), "blocks per SM: original %d, twin %d; warp_rows %d", g->r->per_sm[0], g->r->per_sm[1],
-			 g->pair.desc->warp_rows);
+	if (g->r->per_sm[0] < 1 || g->r->per_sm[1] < 1 ||
+	    (g->pair.desc->warp_rows && g->t->block_dim[0] % 32)) {
+		snprintf(g->r->why, sizeof(g->r->why),
+			 "blocks per SM: original %d, twin %d; warp_rows %d", g->r->per_sm[0],
+			 g->r->per_sm[1], g->pair.desc->warp_rows);
 		return false;
 	}
 	if (!words_new(g) || !save_new(g) || !gpu_buffers_new(g))
@@ -523,7 +564,8 @@ static bool release(struct gpu *g)
 	return true;
 }
 
-void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r)
+void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o,
+	     struct gpu_report *r)
 {
 	struct gpu g = { .r = r, .t = t, .o = o, .params = calloc(1, PARAMS_MAX) };
 

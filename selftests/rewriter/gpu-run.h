@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* In the process that runs one kernel: gpu-memory.c, gpu-run.c (memory stays the same) and gpu-time.c (what it costs) */
+/*
+ * In the process that runs one kernel: gpu-memory.c, gpu-run.c (memory stays the same) and
+ * gpu-time.c (what it costs)
+ */
 #ifndef REWRITER_GPU_RUN_H
 #define REWRITER_GPU_RUN_H
 
@@ -32,7 +35,8 @@ struct gpu {
 	const struct test_launch *t;
 	const struct gpu_options *o;
 	struct gpu_pair pair;
-	struct gpu_buffer buffer[GPU_BUFFERS_MAX];	/* of the parameters, then the module's variables */
+	/* of the parameters, then the module's variables */
+	struct gpu_buffer buffer[GPU_BUFFERS_MAX];
 	unsigned int buffers, sms;
 	struct gpu_reference reference[LAUNCH_REFS_MAX];
 	unsigned int references;
@@ -42,7 +46,8 @@ struct gpu {
 		uint64_t window;
 		uint8_t pad[120];
 		struct gsched_cl_slot stat;
-		uint32_t go;	/* the stream waits for it: launch and gate are queued before the twin starts */
+		uint32_t go;	/* the stream waits for it: launch and gate are queued before the
+				 * twin starts */
 	} *page;
 	struct gsr_control *control_copy;	/* pinned */
 	struct gsr_save *save_copy;		/* pinned */

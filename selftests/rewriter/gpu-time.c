@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a twin costs when nobody evicts it: the original and the twin in turns, timed by the device's events, launched and
- * gated as the interposer does it. Each turn's order is the other's reversed, and each pair gives one ratio, so that clocks
- * that drift do not count. Then how long it takes from a window of nothing to the last worker's leaving.
+ * What a twin costs when nobody evicts it: the original and the twin in turns, timed by the
+ * device's events, launched and gated as the interposer does it. Each turn's order is the other's
+ * reversed, and each pair gives one ratio, so that clocks that drift do not count. Then how long it
+ * takes from a window of nothing to the last worker's leaving.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,8 @@ static bool prepare(struct bench *b, bool twin)
 	unsigned int i;
 
 	for (i = 0; b->reset && i < g->buffers; i++)
-		GPU_TRY(cuMemcpyDtoDAsync(g->buffer[i].at, g->buffer[i].first_dev, g->buffer[i].size, g->stream));
+		GPU_TRY(cuMemcpyDtoDAsync(g->buffer[i].at, g->buffer[i].first_dev,
+					  g->buffer[i].size, g->stream));
 	gpu_set_window(g, gpu_whole(g));
 	memset(&g->page->stat, 0, sizeof(g->page->stat));
 	g->page->stat.seq = ++g->seq;
@@ -64,7 +66,8 @@ static bool prepare(struct bench *b, bool twin)
 	gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, b->block_ns);
 	g->arg.flags |= GSR_LAUNCH_WHOLE;
 	gsr_control_init(g->control_copy, gpu_whole(g));
-	GPU_TRY(cuMemcpyHtoDAsync(g->control, g->control_copy, sizeof(struct gsr_control), g->stream));
+	GPU_TRY(cuMemcpyHtoDAsync(g->control, g->control_copy, sizeof(struct gsr_control),
+				  g->stream));
 	if (g->arg.ranges)
 		GPU_TRY(cuMemsetD8Async(g->ranges, 0, sizeof(struct gsr_ranges), g->stream));
 	return true;
@@ -95,9 +98,11 @@ static bool enqueue(struct bench *b, bool twin)
 
 	if (!prepare(b, twin))
 		return false;
-	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go), g->seq, CU_STREAM_WAIT_VALUE_EQ));
+	GPU_TRY(cuStreamWaitValue32(g->stream, g->page_dev + offsetof(__typeof__(*g->page), go),
+				    g->seq, CU_STREAM_WAIT_VALUE_EQ));
 	GPU_TRY(cuEventRecord(b->begin, g->stream));
-	GPU_TRY(gpu_launch(g, twin ? g->pair.twin : g->pair.original, twin ? workers : b->grid, g->stream));
+	GPU_TRY(gpu_launch(g, twin ? g->pair.twin : g->pair.original, twin ? workers : b->grid,
+			   g->stream));
 	if (twin && !gate(g))
 		return false;
 	GPU_TRY(cuEventRecord(b->end, g->stream));
@@ -122,7 +127,8 @@ static bool time_one(struct bench *b, bool twin, float *ms)
 static bool use_workers(struct bench *b, unsigned int per_sm)
 {
 	unsigned int full = (unsigned int)b->g->r->per_sm[1];
-	unsigned int carveout = gi_tune_carveout(full, per_sm, b->shared, (unsigned int)b->reserved, (unsigned int)b->sm_shared);
+	unsigned int carveout = gi_tune_carveout(full, per_sm, b->shared, (unsigned int)b->reserved,
+						 (unsigned int)b->sm_shared);
 	struct gpu *g = b->g;
 
 	GPU_TRY(cuFuncSetAttribute(g->pair.twin, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -144,12 +150,17 @@ static bool tune(struct bench *b)
 
 	GPU_TRY(cuCtxGetDevice(&dev));
 	GPU_TRY(cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, g->pair.twin));
-	GPU_TRY(cuDeviceGetAttribute(&b->sm_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, dev));
-	if (cuDeviceGetAttribute(&b->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, dev))
+	GPU_TRY(cuDeviceGetAttribute(&b->sm_shared,
+				     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+				     dev));
+	if (cuDeviceGetAttribute(&b->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+				 dev))
 		b->reserved = 0;
 	b->shared = (unsigned int)shared + (unsigned int)g->t->dynamic;
-	for (i = 0; g->o->tune && !g->o->resumable && i < TUNING_MAX && gi_tune_tries(&b->tune); i++) {
-		snprintf(g->r->stage, sizeof(g->r->stage), "choosing the number of workers, launch %u", i);
+	for (i = 0; g->o->tune && !g->o->resumable && i < TUNING_MAX && gi_tune_tries(&b->tune);
+	     i++) {
+		snprintf(g->r->stage, sizeof(g->r->stage),
+			 "choosing the number of workers, launch %u", i);
 		if (!use_workers(b, gi_tune_workers(&b->tune, full, i)) || !time_one(b, true, &ms))
 			return false;
 		gi_tune_took(&b->tune, full, b->per_sm, (uint64_t)((double)ms * 1e6));
@@ -178,7 +189,8 @@ static bool choose_grid(struct bench *b)
 	if (!time_one(b, false, &ms))
 		return false;
 	/* as the interposer has it from launches before */
-	b->block_ns = (uint64_t)((double)ms * 1e6 * (b->blocks < full ? (double)b->blocks : full) / (double)b->blocks);
+	b->block_ns = (uint64_t)((double)ms * 1e6 * (b->blocks < full ? (double)b->blocks : full) /
+				 (double)b->blocks);
 	return true;
 }
 
@@ -221,7 +233,8 @@ static bool measure(struct bench *b, unsigned int n)
 	out->pairs = n;
 	out->blocks = b->blocks;
 	full = b->g->sms * (unsigned int)b->g->r->per_sm[0];
-	out->block_us = out->median_ms[0] * 1000 * (float)(b->blocks < full ? b->blocks : full) / (float)b->blocks;
+	out->block_us = out->median_ms[0] * 1000 * (float)(b->blocks < full ? b->blocks : full) /
+			(float)b->blocks;
 	return true;
 }
 
@@ -247,17 +260,21 @@ static bool evict_one(struct bench *b, float *us)
 	gpu_set_window(g, 0);
 	do {
 		to = gpu_now();
-	} while (gpu_load32(&g->page->stat.left) < b->workers && gpu_load32(&g->page->stat.finished) != g->seq && to < deadline);
+	} while (gpu_load32(&g->page->stat.left) < b->workers &&
+		 gpu_load32(&g->page->stat.finished) != g->seq && to < deadline);
 	if (gpu_load32(&g->page->stat.left) == b->workers)
 		*us = (float)(to - from) / 1000;
 	gpu_set_window(g, gpu_whole(g));
 	if (gpu_load32(&g->page->stat.finished) != g->seq) {
 		g->arg.flags &= ~GSR_LAUNCH_WHOLE;
-		GPU_TRY(cuStreamWriteValue64(g->wings, g->control + offsetof(struct gsr_control, relay), gpu_whole(g), 0));
+		GPU_TRY(cuStreamWriteValue64(g->wings,
+					     g->control + offsetof(struct gsr_control, relay),
+					     gpu_whole(g), 0));
 		GPU_TRY(gpu_launch(g, g->pair.twin, wing, g->wings));
 	}
 	g->r->beats++;
-	return gpu_settle(g, g->stream, "a twin that was evicted", deadline) && gpu_settle(g, g->wings, "its wing", deadline);
+	return gpu_settle(g, g->stream, "a twin that was evicted", deadline) &&
+	       gpu_settle(g, g->wings, "its wing", deadline);
 }
 
 static bool evict(struct bench *b)
@@ -296,7 +313,8 @@ bool gpu_time(struct gpu *g)
 		return false;
 	for (i = 0; b.reset && i < g->buffers; i++) {
 		GPU_TRY(cuMemAlloc(&g->buffer[i].first_dev, g->buffer[i].size));
-		GPU_TRY(cuMemcpyHtoD(g->buffer[i].first_dev, g->buffer[i].first, g->buffer[i].size));
+		GPU_TRY(cuMemcpyHtoD(g->buffer[i].first_dev, g->buffer[i].first,
+				     g->buffer[i].size));
 	}
 	GPU_TRY(cuEventCreate(&b.begin, CU_EVENT_DEFAULT));
 	GPU_TRY(cuEventCreate(&b.end, CU_EVENT_DEFAULT));
@@ -304,7 +322,8 @@ bool gpu_time(struct gpu *g)
 	for (i = 0; i < 2; i++)
 		b.ms[i] = calloc(n, sizeof(float));
 	b.ratio = calloc(n, sizeof(float));
-	good = b.ms[0] && b.ms[1] && b.ratio && choose_grid(&b) && tune(&b) && measure(&b, n) && gpu_buffers_same(g) && evict(&b);
+	good = b.ms[0] && b.ms[1] && b.ratio && choose_grid(&b) && tune(&b) && measure(&b, n) &&
+	       gpu_buffers_same(g) && evict(&b);
 	for (i = 0; i < 2; i++)
 		free(b.ms[i]);
 	free(b.ratio);

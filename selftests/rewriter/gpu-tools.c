@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What compute-sanitizer's tools are wrong about, with the pattern of race-patterns.c that shows that it is the tool:
- * a program that is not rewritten, correct, of the same shape, and reported.
+ * What compute-sanitizer's tools are wrong about, with the pattern of race-patterns.c that shows
+ * that it is the tool: a program that is not rewritten, correct, of the same shape, and reported.
  */
 #include <string.h>
 #include "gpu.h"
 
-static const char counted[] = "loses track where warps come to different numbers of barriers with a count: race-patterns counted-pair";
-static const char remade[] = "does not see bulk copies end by an mbarrier that is made again in its place: race-patterns bulk-again";
-static const char words[] = "does not know threads that wait for words in shared memory: race-patterns count";
+static const char counted[] = "loses track where warps come to different numbers of barriers with "
+			      "a count: race-patterns counted-pair";
+static const char remade[] = "does not see bulk copies end by an mbarrier that is made again in "
+			     "its place: race-patterns bulk-again";
+static const char words[] = "does not know threads that wait for words in shared memory: "
+			    "race-patterns count";
 
-static const char original[] = "reports the original, of which a lane is on its way to return while its warp is at a barrier";
+static const char original[] = "reports the original, of which a lane is on its way to return "
+			       "while its warp is at a barrier";
 
-static const char places[] = "takes threads that wait for each other at two barrier instructions for divergent: race-patterns two-places";
+static const char places[] = "takes threads that wait for each other at two barrier instructions "
+			     "for divergent: race-patterns two-places";
 
 static const struct {
 	const char *tool, *file, *kernel, *why;
@@ -64,8 +69,8 @@ const char *gpu_tool_leaves_out(const char *tool, const char *path, const char *
 	for (i = 0; tool && i < sizeof(left_out) / sizeof(left_out[0]); i++) {
 		size_t n = strlen(left_out[i].file);
 
-		if (!strcmp(left_out[i].tool, tool) && !strncmp(left_out[i].file, base, n) && base[n] == '.' &&
-		    !strcmp(left_out[i].kernel, kernel))
+		if (!strcmp(left_out[i].tool, tool) && !strncmp(left_out[i].file, base, n) &&
+		    base[n] == '.' && !strcmp(left_out[i].kernel, kernel))
 			return left_out[i].why;
 	}
 	return NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The rewriter's corpus on a device, simulated or real: every kernel that is rewritten, original against twin, while the
- * window of the twin changes. Each kernel runs in a process of its own, so that one that hangs or faults is named and the
- * others go on.
+ * The rewriter's corpus on a device, simulated or real: every kernel that is rewritten, original
+ * against twin, while the window of the twin changes. Each kernel runs in a process of its own, so
+ * that one that hangs or faults is named and the others go on.
  */
 #include <errno.h>
 #include <glob.h>
@@ -21,24 +21,33 @@
 #define START_S		60	/* to start the driver, compile and load */
 
 static const char usage[] =
-	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer [--tool T]] [--rounds N]\n"
+	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer "
+	"[--tool T]] [--rounds N]\n"
 	"                  [--limit-by rank|worker] [--static]\n"
-	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] [--target-ms N] [--all-workers]\n"
-	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump DIR] [--list]\n"
-	"  --overhead   then time original and twin in turns, full size, and how soon an evicted twin is gone; print a table\n"
+	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] "
+	"[--target-ms N] [--all-workers]\n"
+	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump "
+	"DIR] [--list]\n"
+	"  --overhead   then time original and twin in turns, full size, and how soon an evicted "
+	"twin is gone; print a table\n"
 	"  --resumable  twins that can also leave a block-task in its middle\n"
 	"  --full       sizes for a real device\n"
-	"  --real       only kernels that have such sizes: what programs do, not one thing that rewriting could break\n"
+	"  --real       only kernels that have such sizes: what programs do, not one thing that "
+	"rewriting could break\n"
 	"  --small      sizes for a simulated one, with --overhead too\n"
-	"  --sanitizer  small sizes, few rounds, long patience, all in one process: for runs under compute-sanitizer\n"
+	"  --sanitizer  small sizes, few rounds, long patience, all in one process: for runs under "
+	"compute-sanitizer\n"
 	"  --limit-by W what a window counts (any, each time another; timed: rank)\n"
-	"  --static     ranges in place of the counter, each time (now and then; timed: the counter)\n"
-	"  --tool T     leave out the kernels that its tool T is known to be wrong about, and say why (racecheck, synccheck);\n"
+	"  --static     ranges in place of the counter, each time (now and then; "
+	"timed: the counter)\n"
+	"  --tool T     leave out the kernels that its tool T is known to be wrong about, and say "
+	"why (racecheck, synccheck);\n"
 	"               racecheck: launches one after the other\n"
 	"  --rounds N   runs of each twin while the window changes (20)\n"
 	"  --seed S     where chance begins; round I of seed S is round 1 of seed S + I - 1\n"
 	"  --kernel K   this kernel only\n"
-	"  --scale N    once more with N times as many blocks, where they leave the same memory, so that evictions hit the middle\n"
+	"  --scale N    once more with N times as many blocks, where they leave the same memory, "
+	"so that evictions hit the middle\n"
 	"  --arch N     PTX for sm_N at most, though the device takes better\n"
 	"  --pairs N    of timings (40)\n"
 	"  --all-workers  time as many workers as fit, and not as many as are fastest\n"
@@ -87,9 +96,11 @@ static bool watch(pid_t pid, struct gpu_report *r, unsigned int quiet_s)
 			if (r->done)
 				return true;
 			if (WIFSIGNALED(status))
-				snprintf(r->why, sizeof(r->why), "killed by signal %d", WTERMSIG(status));
+				snprintf(r->why, sizeof(r->why), "killed by signal %d",
+					 WTERMSIG(status));
 			else
-				snprintf(r->why, sizeof(r->why), "exit status %d", WEXITSTATUS(status));
+				snprintf(r->why, sizeof(r->why), "exit status %d",
+					 WEXITSTATUS(status));
 			return false;
 		}
 		if (beats != r->beats) {
@@ -113,20 +124,23 @@ static struct gpu_report *now;
 static void stopped(int sig)
 {
 	(void)sig;
-	if (write(STDOUT_FILENO, "# stopped in: ", 14) < 0 || write(STDOUT_FILENO, now->stage, strlen(now->stage)) < 0 ||
+	if (write(STDOUT_FILENO, "# stopped in: ", 14) < 0 ||
+	    write(STDOUT_FILENO, now->stage, strlen(now->stage)) < 0 ||
 	    write(STDOUT_FILENO, "\n", 1) < 0)
 		_exit(2);
 	_exit(1);
 }
 
-static struct gpu_report *apart(const char *path, const struct test_launch *t, const struct gpu_options *o)
+static struct gpu_report *apart(const char *path, const struct test_launch *t,
+				const struct gpu_options *o)
 {
 	static struct gpu_report *r;
 	sigset_t child;
 	pid_t pid;
 
 	if (!r)
-		r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (r == MAP_FAILED) {
 		perror("mmap");
 		exit(1);
@@ -198,8 +212,8 @@ static void one(const char *path, const struct test_launch *t, const struct gpu_
 
 	if (r->cap)
 		snprintf(cap, sizeof(cap), " (capped at %u)", r->cap);
-	snprintf(name, sizeof(name), "%s: %s: registers %d -> %d%s, blocks per SM %d -> %d", base, t->kernel, r->regs[0], r->regs[1],
-		 cap, r->per_sm[0], r->per_sm[1]);
+	snprintf(name, sizeof(name), "%s: %s: registers %d -> %d%s, blocks per SM %d -> %d", base,
+		 t->kernel, r->regs[0], r->regs[1], cap, r->per_sm[0], r->per_sm[1]);
 	ok(r->good, name);
 	if (!r->good)
 		printf("# FAIL %s, %s: %s\n", t->kernel, r->stage, r->why);
@@ -207,13 +221,16 @@ static void one(const char *path, const struct test_launch *t, const struct gpu_
 		printf("# %s\n", r->note);
 	if (r->local[0] || r->local[1])
 		printf("# local memory %d -> %d bytes\n", r->local[0], r->local[1]);
-	printf("# %u runs, scale %u: %llu workers, %llu left early in %u of the runs, %u wings, %u changes of the window, %.1f us alone\n",
-	       r->runs, r->scale, (unsigned long long)r->launched, (unsigned long long)r->left, r->evicted, r->wings, r->changes,
-	       (double)r->twin_ns / 1000);
+	printf("# %u runs, scale %u: %llu workers, %llu left early in %u of the runs, %u wings, %u "
+	       "changes of the window, %.1f us alone\n", r->runs, r->scale,
+	       (unsigned long long)r->launched, (unsigned long long)r->left, r->evicted, r->wings,
+	       r->changes, (double)r->twin_ns / 1000);
 	if (m->pairs)
-		printf("# %.3f ms, twin %.3f ms: %+.2f %% (%+.2f..%+.2f, drift %+.2f), block-tasks of %.2f us, evicted after %.0f us, at most %.0f\n",
-		       (double)m->median_ms[0], (double)m->median_ms[1], 100 * (double)m->overhead, 100 * (double)m->low,
-		       100 * (double)m->high, 100 * (double)m->drift, (double)m->block_us, (double)m->evict_us, (double)m->evict_max_us);
+		printf("# %.3f ms, twin %.3f ms: %+.2f %% (%+.2f..%+.2f, drift %+.2f), block-tasks "
+		       "of %.2f us, evicted after %.0f us, at most %.0f\n", (double)m->median_ms[0],
+		       (double)m->median_ms[1], 100 * (double)m->overhead, 100 * (double)m->low,
+		       100 * (double)m->high, 100 * (double)m->drift, (double)m->block_us,
+		       (double)m->evict_us, (double)m->evict_max_us);
 	if (o->resumable)
 		printf("# %u resume points\n", r->resume_points);
 	fflush(stdout);
@@ -254,7 +271,8 @@ static bool best(const glob_t *g, size_t i, unsigned int arch)
 	if (!mine || mine > arch)
 		return false;
 	for (k = 0; k < g->gl_pathc; k++) {
-		if (k == i || stem(g->gl_pathv[k]) != n || strncmp(g->gl_pathv[k], g->gl_pathv[i], n))
+		if (k == i || stem(g->gl_pathv[k]) != n ||
+		    strncmp(g->gl_pathv[k], g->gl_pathv[i], n))
 			continue;
 		other = gpu_arch_of(g->gl_pathv[k]);
 		if (other <= arch && (other > mine || (other == mine && k < i)))
@@ -277,7 +295,8 @@ static void file(const char *path, const struct gpu_options *o, unsigned int arc
 		const struct test_launch *t = &all.launch[i];
 		const char *reason = gpu_tool_leaves_out(o->tool, path, t->kernel);
 
-		if ((o->kernel && strcmp(o->kernel, t->kernel)) || !t->block || t->arch > arch || (o->real && t->scale < 2))
+		if ((o->kernel && strcmp(o->kernel, t->kernel)) || !t->block || t->arch > arch ||
+		    (o->real && t->scale < 2))
 			continue;
 		if (list)
 			printf("%s %s\n", path, t->kernel);
@@ -289,7 +308,8 @@ static void file(const char *path, const struct gpu_options *o, unsigned int arc
 	launches_free(&all);
 }
 
-static unsigned long long number(const char *what, const char *text, unsigned long long least, unsigned long long most)
+static unsigned long long number(const char *what, const char *text, unsigned long long least,
+				 unsigned long long most)
 {
 	unsigned long long n;
 	char *end;
@@ -297,7 +317,8 @@ static unsigned long long number(const char *what, const char *text, unsigned lo
 	errno = 0;
 	n = text ? strtoull(text, &end, 10) : 0;
 	if (!text || errno || end == text || *end || *text == '-' || n < least || n > most) {
-		fprintf(stderr, "corpus-gpu: %s: a number from %llu to %llu\n%s", what, least, most, usage);
+		fprintf(stderr, "corpus-gpu: %s: a number from %llu to %llu\n%s", what, least,
+			most, usage);
 		exit(2);
 	}
 	return n;
@@ -311,7 +332,8 @@ static bool limit_of(const char *word, uint32_t *limit)
 
 int main(int argc, char **argv)
 {
-	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1, .arch = UINT_MAX, .pairs = 40, .target_ms = 10, .tune = true,
+	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1,
+				 .arch = UINT_MAX, .pairs = 40, .target_ms = 10, .tune = true,
 				 .limit = ANY_LIMIT };
 	const char *table = "-", *json = NULL;
 	struct gpu_report device = { 0 };
@@ -342,7 +364,8 @@ int main(int argc, char **argv)
 			o.ranges = true;
 			continue;
 		}
-		if (!strcmp(a, "--overhead") || !strcmp(a, "--resumable") || !strcmp(a, "--full") || !strcmp(a, "--small")) {
+		if (!strcmp(a, "--overhead") || !strcmp(a, "--resumable") || !strcmp(a, "--full") ||
+		    !strcmp(a, "--small")) {
 			o.overhead |= a[2] == 'o';
 			o.resumable |= a[2] == 'r';
 			o.full |= a[2] == 'f';
@@ -391,7 +414,8 @@ int main(int argc, char **argv)
 		i++;
 	}
 	if (o.overhead && o.sanitizer) {
-		fputs("corpus-gpu: --overhead under a sanitizer would time the sanitizer: give one of the two\n", stderr);
+		fputs("corpus-gpu: --overhead under a sanitizer would time the sanitizer: give "
+		      "one of the two\n", stderr);
 		return 2;
 	}
 	if (o.tool && !o.sanitizer) {
@@ -412,7 +436,8 @@ int main(int argc, char **argv)
 	}
 	snprintf(pattern, sizeof(pattern), "%.4096s/*.ptx", o.corpus);
 	if (glob(pattern, 0, NULL, &g)) {
-		fprintf(stderr, "corpus-gpu: %s: no such file; --corpus says where they are\n", pattern);
+		fprintf(stderr, "corpus-gpu: %s: no such file; --corpus says where they are\n",
+			pattern);
 		return 1;
 	}
 	arch = o.arch;
@@ -426,8 +451,8 @@ int main(int argc, char **argv)
 		device = *r;
 		arch = r->arch < arch ? r->arch : arch;
 		o.simulated = strstr(r->device, "simulated");
-		printf("# %s, sm_%u, %u SMs, driver's CUDA %u.%u; seed %llu\n", r->device, r->arch, r->sms, r->driver / 1000,
-		       r->driver % 1000 / 10, (unsigned long long)o.seed);
+		printf("# %s, sm_%u, %u SMs, driver's CUDA %u.%u; seed %llu\n", r->device, r->arch,
+		       r->sms, r->driver / 1000, r->driver % 1000 / 10, (unsigned long long)o.seed);
 	}
 	for (k = 0; k < g.gl_pathc; k++)
 		if (best(&g, k, arch))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The corpus on a device: what the process that counts (gpu.c) and the one that runs a kernel (gpu-run.c) share */
+/*
+ * The corpus on a device: what the process that counts (gpu.c) and the one that runs a kernel
+ * (gpu-run.c) share
+ */
 #ifndef REWRITER_GPU_H
 #define REWRITER_GPU_H
 
@@ -20,9 +23,12 @@ struct gpu_options {
 	bool full;			/* sizes for a real device */
 	bool real;			/* only kernels that have such sizes */
 	bool resumable;
-	const char *tool;		/* of compute-sanitizer: leave out what it is wrong about; or NULL */
-	bool one_launch;		/* at a time: the driver is not asked about a stream while something runs */
-	bool sanitizer;			/* all in one process; nothing on the device waits for what is queued later */
+	const char *tool;		/* of compute-sanitizer: leave out what it is wrong about;
+					 * or NULL */
+	bool one_launch;		/* at a time: the driver is not asked about a stream while
+					 * something runs */
+	bool sanitizer;			/* all in one process; nothing on the device waits for what
+					 * is queued later */
 	uint32_t limit;			/* GSR_LAUNCH_BY_*; ANY_LIMIT: in rounds by chance */
 	bool ranges;			/* static ones, where the kernel does with them */
 	bool overhead;
@@ -43,7 +49,10 @@ struct gpu_timing {
 	float evict_us, evict_max_us;	/* median and most */
 };
 
-/* In memory that both processes map; written by the one that runs, read by the other when that has ended */
+/*
+ * In memory that both processes map; written by the one that runs, read by the other when that has
+ * ended
+ */
 struct gpu_report {
 	uint64_t beats;			/* goes up while there is progress */
 	char stage[160];		/* what it is doing: which round, original or twin */
@@ -54,10 +63,12 @@ struct gpu_report {
 	unsigned int arch, sms, driver;
 	int regs[2], per_sm[2], local[2];	/* original, twin */
 	int workers_per_sm;	/* of per_sm[1], as timed */
-	unsigned int cap;		/* the twin was compiled again for so many registers, 0 not */
+	unsigned int cap;		/* the twin was compiled again for so many registers, 0
+					 * not */
 	unsigned int scale, runs, wings, changes, evicted;
 	uint64_t launched, left, twin_ns;
-	uint64_t load_ns[2];		/* the driver's, compilation included; the twins are all of a file's */
+	uint64_t load_ns[2];		/* the driver's, compilation included; the twins are all of
+					 * a file's */
 	uint64_t rewrite_ns;		/* of the file */
 	unsigned int lines;		/* of the file */
 	unsigned int resume_points;
@@ -68,7 +79,8 @@ struct gpu_report {
 struct gpu_pair {
 	CUfunction original, twin;
 	CUmodule module;		/* the original's */
-	bool modes;			/* the twin knows all of GSR_LAUNCH_BY_* and static ranges */
+	bool modes;			/* the twin knows all of GSR_LAUNCH_BY_* and static
+					 * ranges */
 	CUmodule twins, capped;		/* capped: or NULL */
 	const struct gsr_kernel *desc;
 	struct gsr_rewrite rw;		/* @desc points into it */
@@ -76,31 +88,42 @@ struct gpu_pair {
 };
 
 /*
- * The kernel and its twin, loaded into the current context; the twin compiled again for the original's registers if it would
- * host fewer blocks, as the interposer does. false: @r->why.
+ * The kernel and its twin, loaded into the current context; the twin compiled again for the
+ * original's registers if it would host fewer blocks, as the interposer does. false: @r->why.
  */
-bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_pair *out, struct gpu_report *r);
+bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_options *o,
+	      struct gpu_pair *out, struct gpu_report *r);
 void gpu_unload(struct gpu_pair *pair);
 unsigned int gpu_arch_of(const char *path);	/* of a file's .target; 0: cannot be read */
 const char *gpu_error(CUresult rc);
 
-/* gpu-table.c: a line a kernel, and what they make together. false: @path cannot be written (- is the standard output) */
+/*
+ * gpu-table.c: a line a kernel, and what they make together. false: @path cannot be written (- is
+ * the standard output)
+ */
 struct gpu_row {
 	char file[64], kernel[128];
 	unsigned int threads, scale;
 	struct gpu_report r;
 };
-bool gpu_table(const char *path, const struct gpu_row *rows, unsigned int n, const struct gpu_report *device,
-	       const struct gpu_options *o);
-bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n, const struct gpu_report *device,
-	      const struct gpu_options *o);
+bool gpu_table(const char *path, const struct gpu_row *rows, unsigned int n,
+	       const struct gpu_report *device, const struct gpu_options *o);
+bool gpu_json(const char *path, const struct gpu_row *rows, unsigned int n,
+	      const struct gpu_report *device, const struct gpu_options *o);
 
-/* gpu-tools.c: why compute-sanitizer's @tool is not to be run on a kernel of the file @path; NULL: it is */
+/*
+ * gpu-tools.c: why compute-sanitizer's @tool is not to be run on a kernel of the file @path; NULL:
+ * it is
+ */
 bool gpu_tool_known(const char *tool);
 const char *gpu_tool_leaves_out(const char *tool, const char *path, const char *kernel);
 
-/* gpu-run.c: in a process of its own, or with @o->sanitizer one kernel after the other as long as all is well */
+/*
+ * gpu-run.c: in a process of its own, or with @o->sanitizer one kernel after the other as long as
+ * all is well
+ */
 void gpu_probe(struct gpu_report *r);
-void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o, struct gpu_report *r);
+void gpu_run(const char *path, const struct test_launch *t, const struct gpu_options *o,
+	     struct gpu_report *r);
 
 #endif /* REWRITER_GPU_H */

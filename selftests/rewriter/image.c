@@ -10,7 +10,8 @@ static void forms(void)
 
 	for (i = 0; i < 3; i++) {
 		struct fat f = fat_new();
-		struct { uint32_t magic, version; const void *data, *files; } w = { 0x466243b1, 1, f.p, NULL };
+		struct { uint32_t magic, version; const void *data, *files; } w =
+			{ 0x466243b1, 1, f.p, NULL };
 
 		fat_add(&f, 2, 90, PLAIN, "machine code");
 		fat_add(&f, 1, 75, flags[i], ptx_for("sm_75"));
@@ -19,11 +20,14 @@ static void forms(void)
 		fat_add(&f, 1, 100, flags[i], ptx_for("sm_100"));
 		ok(gives(f.p, f.n, 90, "sm_90", GSR_OK), "%s: the same architecture", names[i]);
 		ok(gives(f.p, f.n, 89, "sm_75", GSR_OK), "%s: the highest below", names[i]);
-		ok(gives(f.p, SIZE_MAX, 90, "sm_90", GSR_OK), "%s: length from the header", names[i]);
-		ok(gives(f.p, f.n, 120, "sm_100", GSR_OK), "%s: sm_100a does not run on sm_120", names[i]);
+		ok(gives(f.p, SIZE_MAX, 90, "sm_90", GSR_OK),
+		   "%s: length from the header", names[i]);
+		ok(gives(f.p, f.n, 120, "sm_100", GSR_OK), "%s: sm_100a does not run on sm_120",
+		   names[i]);
 		ok(gives(f.p, f.n, 70, NULL, GSR_ERR_NO_PTX), "%s: all newer", names[i]);
 		ok(gives(&w, SIZE_MAX, 90, "sm_90", GSR_OK), "%s: through the wrapper", names[i]);
-		ok(gsr_image_size(f.p, f.n) == f.n && gsr_image_size(f.p, f.n - 1) == 0, "%s: size", names[i]);
+		ok(gsr_image_size(f.p, f.n) == f.n && gsr_image_size(f.p, f.n - 1) == 0,
+		   "%s: size", names[i]);
 		free(f.p);
 	}
 }
@@ -91,10 +95,13 @@ static void machine_code(void)
 		fat_add(&f, PTX, 86, flags[i], ptx_for("sm_86"));
 		fat_add(&f, PTX, 90, flags[i], ptx_for("sm_90"));
 		ok(gives(f.p, f.n, 90, "sm_75", GSR_OK), "%s: sm_90 code made of sm_75", names[i]);
-		ok(gives_why(f.p, f.n, 89, NULL, GSR_ERR_NO_PTX, "machine code for sm_80 was made of PTX for sm_80"),
+		ok(gives_why(f.p, f.n, 89, NULL, GSR_ERR_NO_PTX,
+			     "machine code for sm_80 was made of PTX for sm_80"),
 		   "%s: sm_80 code on sm_89, its PTX is not there", names[i]);
-		ok(gives(f.p, f.n, 75, "sm_70", GSR_OK), "%s: sm_70 code on sm_75, in the old form", names[i]);
-		ok(gives_why(f.p, f.n, 120, NULL, GSR_ERR_NO_PTX, "PTX for sm_100"), "%s: made of another, in the old form", names[i]);
+		ok(gives(f.p, f.n, 75, "sm_70", GSR_OK), "%s: sm_70 code on sm_75, in the old form",
+		   names[i]);
+		ok(gives_why(f.p, f.n, 120, NULL, GSR_ERR_NO_PTX, "PTX for sm_100"),
+		   "%s: made of another, in the old form", names[i]);
 		ok(gives(f.p, f.n, 103, "sm_90", GSR_OK), "%s: no code: the highest PTX", names[i]);
 		free(f.p);
 	}
@@ -107,10 +114,12 @@ static void machine_code(void)
 	free(f.p);
 	f = fat_new();
 	fat_add(&f, LTO, 90, PLAIN, "for the linker alone");
-	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_NO_PTX, "-dlto"), "link-time optimisation code only");
+	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_NO_PTX, "-dlto"),
+	   "link-time optimisation code only");
 	fat_add(&f, CODE, 90, PLAIN, "and code");
 	fat_add(&f, 77, 90, PLAIN, "and what nobody knows");
-	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_NO_PTX, "-dlto"), "entries of unknown kinds are passed over");
+	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_NO_PTX, "-dlto"),
+	   "entries of unknown kinds are passed over");
 	free(f.p);
 }
 
@@ -141,7 +150,8 @@ static void particular(void)
 	fat_code(&f, 90, 0, 80, false);
 	fat_add(&f, PTX, 80, 0, ptx_for("sm_80"));
 	fat_add(&f, PTX, 90, 0, ptx_for("sm_90"));
-	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_NO_PTX, "machine code for sm_90a"), "sm_90a code without its PTX");
+	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_NO_PTX, "machine code for sm_90a"),
+	   "sm_90a code without its PTX");
 	fat_add(&f, PTX, 90, EXACT, ptx_for("sm_90a"));
 	ok(gives(f.p, f.n, 90, "sm_90a", GSR_OK), "sm_90a code with its PTX");
 	free(f.p);
@@ -166,12 +176,14 @@ static void bombs(void)
 		put(f.p + f.n - ((n + 7) & ~7ul) - 64 + 40, 0x11 | ZSTD, 8);
 		put(f.p + f.n - ((n + 7) & ~7ul) - 64 + 56, big, 8);
 	}
-	ok(gives_why(f.p, f.n, 100, NULL, GSR_ERR_LIMIT, "512 MiB"), "a second bomb behind a first");
+	ok(gives_why(f.p, f.n, 100, NULL, GSR_ERR_LIMIT, "512 MiB"),
+	   "a second bomb behind a first");
 	free(packed);
 	f.n = 16;
 	for (i = 0; i < 4097; i++)
 		fat_add(&f, CODE, 90, PLAIN, "x");
-	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_LIMIT, "4096 entries"), "more entries than any toolkit writes");
+	ok(gives_why(f.p, f.n, 90, NULL, GSR_ERR_LIMIT, "4096 entries"),
+	   "more entries than any toolkit writes");
 	free(f.p);
 }
 
@@ -179,7 +191,8 @@ static void places(void)
 {
 	struct fat f = fat_new();
 	unsigned char *odd = malloc(FAT_ROOM + 1);
-	struct { uint32_t magic, version; const void *data, *files; } w = { 0x466243b1, 1, NULL, NULL };
+	struct { uint32_t magic, version; const void *data, *files; } w =
+		{ 0x466243b1, 1, NULL, NULL };
 	unsigned char *h = f.p + 16;
 
 	fat_code(&f, 90, ZSTD, 90, false);
@@ -189,7 +202,8 @@ static void places(void)
 	w.data = odd + 1;
 	memcpy(odd + f.n + 2, &w, sizeof(w));
 	ok(gives(odd + f.n + 2, SIZE_MAX, 90, "sm_90", GSR_OK), "so is its wrapper");
-	ok(gives_why(&w, sizeof(w), 90, NULL, GSR_ERR_FORMAT, "outside"), "a wrapper in a file is not followed");
+	ok(gives_why(&w, sizeof(w), 90, NULL, GSR_ERR_FORMAT, "outside"),
+	   "a wrapper in a file is not followed");
 	w.data = "neither";
 	ok(gives(&w, SIZE_MAX, 90, NULL, GSR_ERR_FORMAT), "wrapper of something else");
 	w.data = NULL;
@@ -238,7 +252,8 @@ static void harm(void)
 		for (bit = 0; bit < 8; bit++) {
 			memcpy(copy, f.p, f.n);
 			copy[i] ^= (unsigned char)(1 << bit);
-			good += gsr_image_ptx(copy, f.n, 90, &ptx, &size, &err) == GSR_OK || err.message[0];
+			good += gsr_image_ptx(copy, f.n, 90, &ptx, &size, &err) == GSR_OK ||
+				err.message[0];
 			free(ptx);
 		}
 	ok(good == f.n * 8, "each bit flipped: text or an error that says what");

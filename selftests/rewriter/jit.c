@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * jit DIRECTORY LIBRARIES: what programs get from NVRTC and nvJitLink at run time, as files: nvrtc.ptx, nvrtc.cubin, jitlink.cubin,
- * jitlink.ptx. Prints the name of each that could be made.
+ * jit DIRECTORY LIBRARIES: what programs get from NVRTC and nvJitLink at run time, as files:
+ * nvrtc.ptx, nvrtc.cubin, jitlink.cubin, jitlink.ptx. Prints the name of each that could be made.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 enum { INPUT_PTX = 2, INPUT_LTOIR = 3 };	/* nvJitLinkInputType */
 
-static const char source[] = "extern \"C\" __global__ void k(int *p, int n) { if (blockIdx.x < n) p[blockIdx.x] = n; }";
+static const char source[] = "extern \"C\" __global__ void k(int *p, int n) { if (blockIdx.x < n) "
+			     "p[blockIdx.x] = n; }";
 static void *nvrtc, *jitlink;
 static const char *dir;
 
@@ -38,7 +39,8 @@ static void save(const char *name, const char *data, size_t size)
 /* One form of a compiled program, malloc'd */
 static char *compiled(const char *arch, const char *more, const char *what, size_t *size)
 {
-	int (*create)(void **, const char *, const char *, int, void *, void *) = dlsym(nvrtc, "nvrtcCreateProgram");
+	int (*create)(void **, const char *, const char *, int, void *, void *) =
+		dlsym(nvrtc, "nvrtcCreateProgram");
 	int (*compile)(void *, int, const char *const *) = dlsym(nvrtc, "nvrtcCompileProgram");
 	int (*get_size)(void *, size_t *), (*get)(void *, char *);
 	const char *options[] = { arch, more };
@@ -49,17 +51,20 @@ static char *compiled(const char *arch, const char *more, const char *what, size
 	get_size = dlsym(nvrtc, name);
 	snprintf(name, sizeof(name), "nvrtcGet%s", what);
 	get = dlsym(nvrtc, name);
-	if (!create || !compile || !get_size || !get || create(&program, source, "k.cu", 0, NULL, NULL) ||
+	if (!create || !compile || !get_size || !get ||
+	    create(&program, source, "k.cu", 0, NULL, NULL) ||
 	    compile(program, more ? 2 : 1, options) || get_size(program, size) || !*size)
 		return NULL;
 	out = malloc(*size);
 	return out && !get(program, out) ? out : NULL;
 }
 
-static void linked(int type, const char *data, size_t size, const char *more, const char *what, const char *file)
+static void linked(int type, const char *data, size_t size, const char *more, const char *what,
+		   const char *file)
 {
 	int (*create)(void **, unsigned int, const char **) = dlsym(jitlink, "nvJitLinkCreate");
-	int (*add)(void *, int, const void *, size_t, const char *) = dlsym(jitlink, "nvJitLinkAddData");
+	int (*add)(void *, int, const void *, size_t, const char *) =
+		dlsym(jitlink, "nvJitLinkAddData");
 	int (*complete)(void *) = dlsym(jitlink, "nvJitLinkComplete");
 	int (*get_size)(void *, size_t *), (*get)(void *, char *);
 	const char *options[] = { "-arch=sm_90", "-lto", more };
@@ -72,8 +77,8 @@ static void linked(int type, const char *data, size_t size, const char *more, co
 	snprintf(name, sizeof(name), "nvJitLinkGetLinked%s", what);
 	get = dlsym(jitlink, name);
 	if (!data || !create || !add || !complete || !get_size || !get ||
-	    create(&handle, type == INPUT_LTOIR ? more ? 3 : 2 : 1, options) || add(handle, type, data, size, "k") ||
-	    complete(handle) || get_size(handle, &n) || !n)
+	    create(&handle, type == INPUT_LTOIR ? more ? 3 : 2 : 1, options) ||
+	    add(handle, type, data, size, "k") || complete(handle) || get_size(handle, &n) || !n)
 		return;
 	out = malloc(n);
 	if (out && !get(handle, out))

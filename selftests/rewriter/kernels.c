@@ -24,8 +24,12 @@ static bool reads_ids(const struct gsr_operand *o)
 	return false;
 }
 
-/* What holds of every twin: parameters and launch bounds as before and ours behind; the worker's block id is read once, by us; one way out */
-static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out, const struct gsr_kernel *k)
+/*
+ * What holds of every twin: parameters and launch bounds as before and ours behind; the worker's
+ * block id is read once, by us; one way out
+ */
+static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
+		      const struct gsr_kernel *k)
 {
 	const struct gsr_function *a = gsr_module_function(in, k->name), *b;
 	unsigned int i, rets = 0, ids = 0, own = 0, handles = k->n_references > 0;
@@ -34,14 +38,17 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 
 	snprintf(name, sizeof(name), "%s" GSR_SUFFIX, k->name);
 	b = gsr_module_function(out, name);
-	if (!a || !b || !b->entry || b->n_params != a->n_params + 1 + handles || b->n_perf != a->n_perf || k->launch_offset % 16 ||
-	    k->launch_offset < k->param_size || gsr_module_function(out, k->name))
+	if (!a || !b || !b->entry || b->n_params != a->n_params + 1 + handles ||
+	    b->n_perf != a->n_perf || k->launch_offset % 16 || k->launch_offset < k->param_size ||
+	    gsr_module_function(out, k->name))
 		return false;
 	for (i = 0; i < a->n_params; i++)
-		if (strcmp(a->params[i].name, b->params[i].name) || strcmp(a->params[i].type, b->params[i].type) ||
+		if (strcmp(a->params[i].name, b->params[i].name) ||
+		    strcmp(a->params[i].type, b->params[i].type) ||
 		    a->params[i].align != b->params[i].align)
 			return false;
-	if (handles && (b->params[i].align != 8 || b->params[i].dims[0] != 8 * k->n_references || k->references_offset < k->param_size))
+	if (handles && (b->params[i].align != 8 || b->params[i].dims[0] != 8 * k->n_references ||
+			k->references_offset < k->param_size))
 		return false;
 	i += handles;
 	if (b->params[i].align != 16 || b->params[i].dims[0] != sizeof(struct gsr_launch))
@@ -63,11 +70,13 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 	return rets == 1 && own == ids && ids;
 }
 
-static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in, const struct gsr_module *out,
-		char *line)
+static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr_module *in,
+		const struct gsr_module *out, char *line)
 {
-	unsigned int arch = strstr(line, " arch=") ? (unsigned int)atoi(strstr(line, " arch=") + 6) : 0;
-	char *name = strtok(line, " "), *tier = strtok(NULL, " "), *rest = strtok(NULL, ""), *reason;
+	unsigned int arch = strstr(line, " arch=") ?
+			    (unsigned int)atoi(strstr(line, " arch=") + 6) : 0;
+	char *name = strtok(line, " "), *tier = strtok(NULL, " "),
+		*rest = strtok(NULL, ""), *reason;
 	const struct gsr_kernel *k = find_kernel(rw, name);
 
 	if (in->arch < arch)
@@ -76,10 +85,11 @@ static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr
 	if (!tier || !rest || (!strcmp(tier, "launch") && !reason)) {
 		ok(false, "%s: malformed line for %s", path, name);
 	} else if (!strcmp(tier, "block")) {
-		if (!ok(k && k->tier == GSR_TIER_BLOCK && !strcmp(k->reason, "rewritten") && out && twin_fine(in, out, k),
-			"%s: %s is rewritten", path, name))
+		if (!ok(k && k->tier == GSR_TIER_BLOCK && !strcmp(k->reason, "rewritten") && out &&
+			twin_fine(in, out, k), "%s: %s is rewritten", path, name))
 			printf("# %s\n", k ? k->reason : "no such kernel");
-	} else if (!ok(k && k->tier == GSR_TIER_LAUNCH && !strcmp(k->reason, reason + 7), "%s: %s: %s", path, name, reason + 7)) {
+	} else if (!ok(k && k->tier == GSR_TIER_LAUNCH && !strcmp(k->reason, reason + 7),
+		       "%s: %s: %s", path, name, reason + 7)) {
 		printf("# %s\n", k ? k->reason : "no such kernel");
 	}
 }
@@ -119,7 +129,8 @@ static bool none(void *arg, const char *name, uint64_t offset, uint64_t *word)
 static void variables(const struct gsr_rewrite *rw)
 {
 	const struct gsr_variable *hist = variable(rw, "hist"), *table = variable(rw, "table");
-	const struct gsr_kernel *k = find_kernel(rw, "histogram"), *c = find_kernel(rw, "constants");
+	const struct gsr_kernel *k = find_kernel(rw, "histogram"),
+		*c = find_kernel(rw, "constants");
 	uint64_t words[64] = { 0 };
 	bool missing[64];
 	unsigned int at;
@@ -128,21 +139,26 @@ static void variables(const struct gsr_rewrite *rw)
 		ok(false, "globals: variables and kernels");
 		return;
 	}
-	ok(rw->addresses && !strcmp(rw->addresses, "__gsr_addresses"), "globals: a table of addresses");
-	ok(hist->space == GSR_SPACE_GLOBAL && hist->size == 256 && !hist->copied && table->space == GSR_SPACE_CONST &&
-	   table->size == 64 && table->copied, "globals: spaces, sizes, copies");
-	ok(k->n_variables == 1 && &rw->variables[k->variables[0]] == hist && c->n_variables == 3, "globals: which kernel needs which");
+	ok(rw->addresses && !strcmp(rw->addresses, "__gsr_addresses"),
+	   "globals: a table of addresses");
+	ok(hist->space == GSR_SPACE_GLOBAL && hist->size == 256 && !hist->copied &&
+	   table->space == GSR_SPACE_CONST && table->size == 64 && table->copied,
+	   "globals: spaces, sizes, copies");
+	ok(k->n_variables == 1 && &rw->variables[k->variables[0]] == hist && c->n_variables == 3,
+	   "globals: which kernel needs which");
 	at = (unsigned int)(hist - rw->variables);
 	memset(missing, 1, sizeof(missing));
 	gsr_fill_addresses(rw, find, none, "hist", words, missing);
-	ok(words[at] == 0x7000 && !words[at ? 0 : 1] && !gsr_missing_variable(rw, k, missing) && !gsr_missing_variable(rw, c, missing),
-	   "globals: found, or copied");
+	ok(words[at] == 0x7000 && !words[at ? 0 : 1] && !gsr_missing_variable(rw, k, missing) &&
+	   !gsr_missing_variable(rw, c, missing), "globals: found, or copied");
 	k = find_kernel(rw, "statics");
-	ok(k && gsr_missing_variable(rw, k, missing) && !strcmp(gsr_missing_variable(rw, k, missing)->name, "marks"), "globals: neither");
+	ok(k && gsr_missing_variable(rw, k, missing) &&
+	   !strcmp(gsr_missing_variable(rw, k, missing)->name, "marks"), "globals: neither");
 	k = find_kernel(rw, "histogram");
 	words[at] = 5;
 	gsr_fill_addresses(rw, find, none, "larger", words, missing);
-	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: another variable of that name");
+	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing),
+	   "globals: another variable of that name");
 	gsr_fill_addresses(rw, find, none, "none", words, missing);
 	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: not found");
 }
@@ -153,27 +169,37 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	const struct gsr_kernel *k;
 
 	if (strstr(path, "returns.sm_90")) {
-		ok((k = find_kernel(rw, "early")) && k->early_return && k->barriers == 1, "early: early return before a barrier");
-		ok((k = find_kernel(rw, "whole")) && !k->early_return, "whole: a block that returns as one is no early return");
+		ok((k = find_kernel(rw, "early")) && k->early_return && k->barriers == 1,
+		   "early: early return before a barrier");
+		ok((k = find_kernel(rw, "whole")) && !k->early_return,
+		   "whole: a block that returns as one is no early return");
 		ok((k = find_kernel(rw, "exits")) && k->returns == 3, "exits: three returns");
-		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") || strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %__gsr_s, -1;"),
+		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") ||
+		   strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %__gsr_s, -1;"),
 		   "async_copy: waits for its copies at the end of the body");
 	} else if (strstr(path, "ends.ptx")) {
-		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] && k->static_shared == 1152,
-		   "walks: threads end in functions");
+		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] &&
+		   k->static_shared == 1152, "walks: threads end in functions");
 		ok(!strstr(rw->ptx, ".noreturn"), "stop: it returns now");
 	} else if (strstr(path, "alignment.ptx")) {
-		ok((k = find_kernel(rw, "masks")) && k->static_shared == 1024, "masks: its shared addresses stay the same modulo 1024");
-		ok((k = find_kernel(rw, "listed")) && k->static_shared == 1024, "listed: with what the list of mbarriers takes");
-		ok((k = find_kernel(rw, "leaves")) && k->static_shared == 5120, "leaves: with what lanes gather in");
-		ok((k = find_kernel(rw, "looks_away")) && k->static_shared == 128, "looks_away: needs nothing more");
+		ok((k = find_kernel(rw, "masks")) && k->static_shared == 1024,
+		   "masks: its shared addresses stay the same modulo 1024");
+		ok((k = find_kernel(rw, "listed")) && k->static_shared == 1024,
+		   "listed: with what the list of mbarriers takes");
+		ok((k = find_kernel(rw, "leaves")) && k->static_shared == 5120,
+		   "leaves: with what lanes gather in");
+		ok((k = find_kernel(rw, "looks_away")) && k->static_shared == 128,
+		   "looks_away: needs nothing more");
 	} else if (strstr(path, "gathers.ptx")) {
-		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136, "bounded: words for the warps that there may be");
-		ok((k = find_kernel(rw, "halves")) && k->static_shared == 128 + 32 * 136 && k->early_return && k->sites == 4,
-		   "halves: its lanes gather at four places");
+		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136,
+		   "bounded: words for the warps that there may be");
+		ok((k = find_kernel(rw, "halves")) && k->static_shared == 128 + 32 * 136 &&
+		   k->early_return && k->sites == 4, "halves: its lanes gather at four places");
 		ok((k = find_kernel(rw, "rows")) && !k->warp_rows, "rows: any block");
-		ok((k = find_kernel(rw, "were_there")) && k->sites == 2, "were_there: not where all that were there come");
-		ok((k = find_kernel(rw, "takes_part")) && k->early_return && !k->sites, "takes_part: in what its functions do");
+		ok((k = find_kernel(rw, "were_there")) && k->sites == 2,
+		   "were_there: not where all that were there come");
+		ok((k = find_kernel(rw, "takes_part")) && k->early_return && !k->sites,
+		   "takes_part: in what its functions do");
 	} else if (strstr(path, "uniform.ptx")) {
 		ok((k = find_kernel(rw, "tile_any")) && k->sites == 2 && !k->warp_rows,
 		   "tile_any: a vote of part of a warp parts it");
@@ -196,10 +222,10 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok(!strstr(rw->ptx, "launch_dependents") && strstr(rw->ptx, "griddepcontrol.wait;"),
 		   "primary: lets nobody begin early, and may wait itself");
 	} else if (strstr(path, "loads.ptx")) {
-		static const char *const alike[] = { "by_word", "by_generic", "by_shared", "by_parameter",
-						     "by_scopes", "by_constant" },
-				  *const apart[] = { "by_flag", "by_coherent", "by_local", "by_turns",
-						     "by_message" };
+		static const char *const alike[] = { "by_word", "by_generic", "by_shared",
+						     "by_parameter", "by_scopes", "by_constant" },
+				  *const apart[] = { "by_flag", "by_coherent",
+						     "by_local", "by_turns", "by_message" };
 		unsigned int i;
 
 		for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
@@ -209,11 +235,14 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 			ok((k = find_kernel(rw, apart[i])) && k->early_return && k->sites,
 			   "%s: threads may read different values", apart[i]);
 	} else if (strstr(path, "shared.sm_90")) {
-		ok((k = find_kernel(rw, "matmul")) && !k->early_return, "matmul: uniform loops are no early return");
-		ok((k = find_kernel(rw, "votes_all")) && !k->early_return, "votes_all: votes of all threads stay");
+		ok((k = find_kernel(rw, "matmul")) && !k->early_return,
+		   "matmul: uniform loops are no early return");
+		ok((k = find_kernel(rw, "votes_all")) && !k->early_return,
+		   "votes_all: votes of all threads stay");
 		ok(strstr(rw->ptx, "bar.sync 1;") != NULL, "counted0: a barrier of our own");
 	} else if (strstr(path, "warps.sm_90")) {
-		ok((k = find_kernel(rw, "block_sum")) && k->warp_rows, "block_sum: whole warps only");
+		ok((k = find_kernel(rw, "block_sum")) && k->warp_rows,
+		   "block_sum: whole warps only");
 		ok((k = find_kernel(rw, "ballot")) && !k->warp_rows, "ballot: any block");
 	} else if (strstr(path, "atomics.sm_90")) {
 		ok((k = find_kernel(rw, "cas")) && k->waits, "cas: may wait for other blocks");
@@ -221,30 +250,42 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "waits.ptx")) {
 		ok((k = find_kernel(rw, "chain_cv")) && k->waits, "chain_cv: polls with ld.cv");
 		ok((k = find_kernel(rw, "chain_cg")) && k->waits, "chain_cg: polls with ld.cg");
-		ok((k = find_kernel(rw, "chain_generic")) && k->waits, "chain_generic: from any space");
+		ok((k = find_kernel(rw, "chain_generic")) && k->waits,
+		   "chain_generic: from any space");
 		ok((k = find_kernel(rw, "chain_volatile")) && k->waits, "chain_volatile: polls");
 		ok((k = find_kernel(rw, "turns_cg")) && k->waits, "turns_cg: polls for its turn");
 		ok((k = find_kernel(rw, "once_cg")) && !k->waits, "once_cg: looks once");
-		ok((k = find_kernel(rw, "retries")) && !k->waits, "retries: tries again, and waits for nobody");
-		ok((k = find_kernel(rw, "locks")) && k->waits, "locks: with such a loop it waits for a lock");
+		ok((k = find_kernel(rw, "retries")) && !k->waits,
+		   "retries: tries again, and waits for nobody");
+		ok((k = find_kernel(rw, "locks")) && k->waits,
+		   "locks: with such a loop it waits for a lock");
 		ok((k = find_kernel(rw, "spins")) && k->waits, "spins: for a lock, too");
 	} else if (strstr(path, "gloop.sm_90")) {
-		ok((k = find_kernel(rw, "tpacf")) && !k->waits, "tpacf: an atomic whose result nobody reads waits for nobody");
+		ok((k = find_kernel(rw, "tpacf")) && !k->waits,
+		   "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
-		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 && k->launch_offset == 32, "odd_param: offsets");
-		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0, "none: offsets");
-		ok(strstr(rw->ptx, ".minnctapersm 8") && strstr(rw->ptx, ".maxntid 128"), "bounds: launch bounds stay");
+		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 &&
+		   k->launch_offset == 32, "odd_param: offsets");
+		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0,
+		   "none: offsets");
+		ok(strstr(rw->ptx, ".minnctapersm 8") && strstr(rw->ptx, ".maxntid 128"),
+		   "bounds: launch bounds stay");
 	} else if (strstr(path, "globals.sm_90")) {
 		variables(rw);
 	} else if (strstr(path, "hand-variables")) {
-		ok(strstr(rw->ptx, "ld.const.u64 a, [__gsr_addresses+") && strstr(rw->ptx, "add.s64 a, a, 8;"), "element: its index counts elements");
+		ok(strstr(rw->ptx, "ld.const.u64 a, [__gsr_addresses+") &&
+		   strstr(rw->ptx, "add.s64 a, a, 8;"), "element: its index counts elements");
 		ok(strstr(rw->ptx, "[%__gsr_g1+12]"), "forms: so it does in an address");
-		ok(strstr(rw->ptx, "@p ld.const.u64 c, [__gsr_addresses+") && strstr(rw->ptx, "@p add.s64 c, c, 8;"), "forms: a predicate stays");
-		ok(copies(rw, "quiet") && copies(rw, "text") && copies(rw, "fixed"), "forms: what nobody writes is copied");
+		ok(strstr(rw->ptx, "@p ld.const.u64 c, [__gsr_addresses+") &&
+		   strstr(rw->ptx, "@p add.s64 c, c, 8;"), "forms: a predicate stays");
+		ok(copies(rw, "quiet") && copies(rw, "text") && copies(rw, "fixed"),
+		   "forms: what nobody writes is copied");
 		ok(!copies(rw, "words") && !copies(rw, "bytes") && !copies(rw, "places"),
 		   "forms: what is visible, without a value or holds addresses is not");
-		ok((k = find_kernel(rw, "bindless")) && k->tier == GSR_TIER_BLOCK && !k->n_variables, "bindless: textures and surfaces by handle");
-		ok(!strstr(rw->ptx, "ld.const.u32") && !strstr(rw->ptx, "cvta.const") && strstr(rw->ptx, "ld.global.nc.v4.b32"),
+		ok((k = find_kernel(rw, "bindless")) && k->tier == GSR_TIER_BLOCK &&
+		   !k->n_variables, "bindless: textures and surfaces by handle");
+		ok(!strstr(rw->ptx, "ld.const.u32") && !strstr(rw->ptx, "cvta.const") &&
+		   strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
 		ok(strstr(rw->ptx, "__gsr0_task") != NULL, "a prefix that the input does not use");
@@ -266,14 +307,17 @@ static void points(const char *name, const char *text, size_t n, const struct ex
 	struct gsr_error err;
 	unsigned int i;
 
-	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "%s: the resumable form", name))
+	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK,
+		"%s: the resumable form", name))
 		return;
 	ok(rw.n_kernels == n_expected, "%s: %u kernels", name, rw.n_kernels);
 	for (i = 0; i < n_expected; i++) {
 		const struct gsr_kernel *k = find_kernel(&rw, expected[i].kernel);
-		const char *reason = k && k->resume_reason ? k->resume_reason : "", *want = expected[i].reason ? expected[i].reason : "";
+		const char *reason = k && k->resume_reason ? k->resume_reason : "",
+			*want = expected[i].reason ? expected[i].reason : "";
 
-		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want), "%s: %u points%s%s", expected[i].kernel, expected[i].n,
+		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want),
+			"%s: %u points%s%s", expected[i].kernel, expected[i].n,
 			*want ? ", " : "", want))
 			printf("# %u points, %s\n", k ? k->resume_points : 0, reason);
 	}
@@ -284,12 +328,16 @@ static void all_points(const char *path, const char *text, size_t n)
 {
 	/* barriers of any form */
 	static const struct expected barriers[] = {
-		{ "named_early", 2, NULL }, { "counted_early", 1, NULL }, { "register_early", 1, NULL }, { "reductions_early", 9, NULL },
-		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL }, { "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
+		{ "named_early", 2, NULL }, { "counted_early", 1, NULL },
+		{ "register_early", 1, NULL }, { "reductions_early", 9, NULL },
+		{ "scopes_early", 3, NULL }, { "loop_early", 2, NULL },
+		{ "arrive_early", 0, "bar.arrive" }, { "register_counted", 2, NULL },
 		{ "reductions_whole", 1, NULL }, { "reductions_between", 5, NULL },
-		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a barrier with a thread count" },
+		{ "counted_between", 4, "a loop has no point: others may wait for its threads at a "
+		  "barrier with a thread count" },
 		{ "hands_over", 3, NULL }, { "scopes_loop", 1, NULL },
-		{ "hands_over_again", 3, "a loop that may wait for other threads" }, { "called", 6, NULL },
+		{ "hands_over_again", 3, "a loop that may wait for other threads" },
+		{ "called", 6, NULL },
 		{ "skewed", 1, NULL },
 	};
 	static const char wait[] = "a loop that may wait for other threads";
@@ -299,10 +347,12 @@ static void all_points(const char *path, const char *text, size_t n)
 		{ "retries", 2, NULL }, { "locks", 0, wait }, { "spins", 0, wait },
 	};
 
-	static const char apart[] = "a loop has no point: its lanes may be apart while others of the warp are waited for";
+	static const char apart[] = "a loop has no point: its lanes may be apart while others of "
+				    "the warp are waited for";
 	static const char finished[] = "lanes may be finished while others of the warp wait for it";
 	static const struct expected lanes[] = {
-		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished }, { "reduces", 0, finished },
+		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished },
+		{ "reduces", 0, finished },
 		{ "apart", 2, NULL }, { "apart_waited", 0, apart }, { "apart_matrix", 1, apart },
 		{ "uneven", 3, NULL },
 	};
@@ -340,11 +390,13 @@ static void modes(void)
 			return;
 		n[i] = rw[i].kernels[0].inserted[GSR_INSERTED_LOOP];
 		for (k = 0; k < sizeof(only) / sizeof(*only); k++)
-			ok(!strstr(rw[i].ptx, only[k]) == !opts.modes, "%s%s: %s", opts.modes ? "all modes" : "the default",
+			ok(!strstr(rw[i].ptx, only[k]) == !opts.modes, "%s%s: %s",
+			   opts.modes ? "all modes" : "the default",
 			   opts.resumable ? ", resumable" : "", only[k]);
 	}
-	ok(n[0] < n[1] * 3 / 4 && n[2] < n[3] * 3 / 4, "they are much longer: %u and %u instructions, resumable %u and %u", n[0], n[1], n[2],
-	   n[3]);
+	ok(n[0] < n[1] * 3 / 4 && n[2] < n[3] * 3 / 4,
+	   "they are much longer: %u and %u instructions, resumable %u and %u", n[0], n[1],
+	   n[2], n[3]);
 	for (i = 0; i < 4; i++)
 		gsr_rewrite_free(&rw[i]);
 	free(text);
@@ -360,16 +412,19 @@ static void param_address(void)
 		".version 8.6\n.target sm_75\n.address_size 64\n"
 		".visible .entry k (.param .u64 out, .param .align 4 .b8 a[64])\n{\n"
 		".reg .b64 %rd<7>;\n.reg .b32 %r<5>;\n.reg .pred %p;\n.local .b64 l[2];\n"
-		"mov.b64 %rd1, a;\ncvta.param.u64 %rd2, %rd1;\nadd.u64 %rd3, %rd2, 64;\nmov.u32 %r1, 0;\nld.param.u64 %rd5, [out];\n";
+		"mov.b64 %rd1, a;\ncvta.param.u64 %rd2, %rd1;\nadd.u64 %rd3, %rd2, 64;\n"
+		"mov.u32 %r1, 0;\nld.param.u64 %rd5, [out];\n";
 	static const char tail[] =
 		"again:\nld.u32 %r2, [%rd2];\nadd.u32 %r1, %r1, %r2;\nadd.u64 %rd2, %rd2, 4;\n"
-		"setp.lt.u64 %p, %rd2, %rd3;\n@%p bra again;\nst.global.u32 [%rd5], %r1;\nret;\n}\n";
+		"setp.lt.u64 %p, %rd2, %rd3;\n@%p bra again;\nst.global.u32 [%rd5], %r1;\n"
+		"ret;\n}\n";
 	static const struct {
 		const char *text, *reason;
 	} cases[] = {
 		{ "", NULL },
 		{ "sub.u64 %rd4, %rd3, %rd2;\ncvt.u32.u64 %r3, %rd4;\n", NULL },
-		{ "setp.eq.u64 %p, %rd2, 0;\nselp.b64 %rd4, %rd2, %rd3, %p;\nmov.b64 %rd2, %rd4;\n", NULL },
+		{ "setp.eq.u64 %p, %rd2, 0;\nselp.b64 %rd4, %rd2, %rd3, %p;\n"
+		  "mov.b64 %rd2, %rd4;\n", NULL },
 		{ "mad.wide.u32 %rd4, %r1, 4, %rd2;\nprefetch.global.L1 [%rd4];\n", NULL },
 		{ "st.local.u64 [l], %rd2;\n", "address of a parameter used by st" },
 		{ "st.global.u64 [%rd5], %rd3;\n", "address of a parameter used by st" },
@@ -382,9 +437,11 @@ static void param_address(void)
 		{ "setp.lt.u64 %p, %rd2, 4096;\n", "address of a parameter used by setp" },
 		{ "setp.lt.u64 %p, %rd5, %rd2;\n", "address of a parameter used by setp" },
 		{ "selp.b64 %rd4, %rd2, %rd5, %p;\n", "address of a parameter used by selp" },
-		{ "atom.global.exch.b64 %rd4, [%rd5], %rd2;\n", "address of a parameter used by atom" },
+		{ "atom.global.exch.b64 %rd4, [%rd5], %rd2;\n",
+		  "address of a parameter used by atom" },
 		{ "cvta.to.global.u64 %rd4, %rd2;\n", "address of a parameter used by cvta" },
-		{ "@%p mov.b64 %rd2, %rd5;\n", "%rd2 may hold the address of a parameter or another value" },
+		{ "@%p mov.b64 %rd2, %rd5;\n",
+		  "%rd2 may hold the address of a parameter or another value" },
 	};
 	unsigned int i;
 
@@ -412,15 +469,17 @@ int main(void)
 		size_t n, m;
 
 		text = slurp(path, &n);
-		snprintf(launch, sizeof(launch), CORPUS "%.*s.launch", (int)strcspn(path + strlen(CORPUS), "."), path + strlen(CORPUS));
+		snprintf(launch, sizeof(launch), CORPUS "%.*s.launch",
+			 (int)strcspn(path + strlen(CORPUS), "."), path + strlen(CORPUS));
 		lines = slurp(launch, &m);
-		if (!ok(gsr_parse(text, n, path, &in, &err) == GSR_OK && gsr_rewrite_ptx(text, n, NULL, &rw, &err) == GSR_OK,
-			"%s: read", path)) {
+		if (!ok(gsr_parse(text, n, path, &in, &err) == GSR_OK &&
+			gsr_rewrite_ptx(text, n, NULL, &rw, &err) == GSR_OK, "%s: read", path)) {
 			printf("# %s\n", err.message);
 			continue;
 		}
 		if (rw.ptx)
-			ok(gsr_parse(rw.ptx, rw.ptx_size, "twins", &out, &err) == GSR_OK, "%s: what we write is PTX", path);
+			ok(gsr_parse(rw.ptx, rw.ptx_size, "twins", &out, &err) == GSR_OK,
+			   "%s: what we write is PTX", path);
 		for (line = lines; *line; line = save) {
 			save = line + strcspn(line, "\n");
 			if (*save)

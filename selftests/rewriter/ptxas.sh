@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Assemble the corpus, originals and twins of both kinds, for its targets, and compare registers. Then the command's manners.
+# Assemble the corpus, originals and twins of both kinds, for its targets, and compare registers.
+# Then the command's manners.
 set -u
 rewrite=$1
 corpus=selftests/rewriter/corpus
@@ -23,9 +24,11 @@ assemble() { # PTX, architecture, file for "kernel registers" a line
 		paste -d ' ' - - | sed 's/__gsched / /' | sort >"$3"
 	return $rc
 }
-# Kernels whose threads meet: as many barriers in the machine code as in the PTX. One that the assembler has made two of, at which lanes of a
-# warp wait apart, hangs. The lowest nine bits of the 16 bytes of a BAR are 0x11d (sm_75, sm_90, sm_120). For a barrier without
-# .aligned there may be a second one out of line (sm_80), where a warp that is apart comes together first: WARPSYNC, BAR, RET.
+# Kernels whose threads meet: as many barriers in the machine code as in the PTX. One that the
+# assembler has made two of, at which lanes of a warp wait apart, hangs. The lowest nine bits of the
+# 16 bytes of a BAR are 0x11d (sm_75, sm_90, sm_120). For a barrier without .aligned there may be a
+# second one out of line (sm_80), where a warp that is apart comes together first: WARPSYNC, BAR,
+# RET.
 cat >"$tmp/once.py" <<'EOF'
 import re, struct, sys
 ptx, elf = open(sys.argv[1]).read(), open(sys.argv[2], "rb").read()
@@ -52,10 +55,11 @@ for entry in re.split(r"\.entry\s+", ptx)[1:]:
     bad |= made[kernel] != written
 sys.exit(bad)
 EOF
-# Threads that part come together again where the original's do: a twin that lacks one of these points runs up to 20 times
-# slower. The lowest twelve bits of a BSSY, which sets one up, are 0x945 (sm_75, sm_90, sm_120). The loop around a body has
-# points of its own: as many as the twins of grids.cu have, whose originals have none. Not for sm_75, where some branches of
-# bodies become predicates.
+# Threads that part come together again where the original's do: a twin that lacks one of these
+# points runs up to 20 times slower. The lowest twelve bits of a BSSY, which sets one up, are 0x945
+# (sm_75, sm_90, sm_120). The loop around a body has points of its own: as many as the twins of
+# grids.cu have, whose originals have none. Not for sm_75, where some branches of bodies become
+# predicates.
 cat >"$tmp/points.py" <<'EOF'
 import struct, sys
 def points(path):
@@ -118,9 +122,12 @@ for f in "$corpus"/*.ptx; do
 			assemble "$tmp/$kind" "$arch" "$tmp/$kind.regs" && [ -s "$tmp/$kind.regs" ]
 			ok $? "$name: ptxas takes the $kind for $arch"
 			case $kind-$name in twins-*.sm_75.ptx) ;; twins-*.sm_*)
-				[ -e "$tmp/loop.$arch" ] || { "$rewrite" "$corpus/grids.$arch.ptx" -o "$tmp/loop" 2>/dev/null &&
+				[ -e "$tmp/loop.$arch" ] ||
+					{ "$rewrite" "$corpus/grids.$arch.ptx" -o "$tmp/loop" \
+					2>/dev/null &&
 					ptxas -arch="$arch" "$tmp/loop" -o "$tmp/loop.$arch"; }
-				python3 "$tmp/points.py" "$tmp/original.cubin" "$tmp/cubin" "$tmp/loop.$arch" >"$tmp/points"
+				python3 "$tmp/points.py" "$tmp/original.cubin" "$tmp/cubin" \
+					"$tmp/loop.$arch" >"$tmp/points"
 				ok $? "$name: threads come together again where they did, for $arch"
 				cat "$tmp/points"
 			esac
@@ -130,17 +137,20 @@ for f in "$corpus"/*.ptx; do
 			cat "$tmp/once"
 		done
 		if [ -z "$made" ] || [ ! -s "$tmp/original.regs" ]; then continue; fi
-		# the loop needs up to 30 where the body needs fewer; what costs no occupancy is free (32, 40 where an SM holds
-		# 1536 threads, 64 where 1024); above that the ids and their number are held: at most six more, and they are given out by eights
+		# the loop needs up to 30 where the body needs fewer; what costs no occupancy is
+		# free (32, 40 where an SM holds 1536 threads, 64 where 1024); above that the ids
+		# and their number are held: at most six more, and they are given out by eights
 		case $arch in sm_120) free=40 ;; sm_75) free=64 ;; *) free=32 ;; esac
-		# for what the assembler spends beyond that, the launcher sets a limit: it must do without memory for it
+		# for what the assembler spends beyond that, the launcher sets a limit: it must do
+		# without memory for it
 		ptxas -v -arch="$arch" -maxrregcount $free "$tmp/twins" -o /dev/null 2>&1 | awk '
 			/Compiling entry/ { split($0, part, "\047"); sub("__gsched", "", part[2]) }
 			/ 0 bytes spill stores/ { print part[2], 1 }' | sort >"$tmp/fits"
 		# where threads of a block meet, some hold what others need, too
 		"$rewrite" "$f" --explain | awk '/^[^ ].*: tier/ { sub(":", "", $1); name = $1 }
 			/threads may finish early: [0-9]* places/ { print name }' >"$tmp/early"
-		bad=$(join "$tmp/original.regs" "$tmp/twins.regs" | join -a 1 - "$tmp/fits" | awk -v free=$free -v early="$tmp/early" '
+		bad=$(join "$tmp/original.regs" "$tmp/twins.regs" | join -a 1 - "$tmp/fits" |
+			awk -v free=$free -v early="$tmp/early" '
 			BEGIN { while ((getline name <early) > 0) meets[name] = 1 }
 		{
 			max = int(($2 + 6 + 7) / 8) * 8
@@ -158,11 +168,13 @@ grep -q '^vecadd: tier block, rewritten' "$tmp/out"
 ok $? "--explain names the kernel, tier and reason"
 grep -q '^  inserted [0-9]* instructions: 1 for block ids, [0-9]* around the body; [0-9]* bytes of shared memory' "$tmp/out"
 ok $? "--explain says what was inserted"
-"$rewrite" "$corpus/returns.sm_90.ptx" --explain | grep -A4 '^divergent:' | grep -q 'threads may finish early: 8 places'
+"$rewrite" "$corpus/returns.sm_90.ptx" --explain | grep -A4 '^divergent:' |
+	grep -q 'threads may finish early: 8 places'
 ok $? "--explain tells of early returns"
 # a PATH without the assembler: the driver is asked, and if there is none that is said
 mkdir "$tmp/bin"
-plain() { LD_LIBRARY_PATH=$1 PATH=$tmp/bin VGPU_NAME=gsrewrite-$$ "$rewrite" "$corpus/grids.sm_90.ptx" --explain; }
+plain() { LD_LIBRARY_PATH=$1 PATH=$tmp/bin VGPU_NAME=gsrewrite-$$ "$rewrite" \
+	"$corpus/grids.sm_90.ptx" --explain; }
 plain "$(dirname "$rewrite")/../vgpu" | grep -q '^  registers [0-9]* -> [0-9]* (by the driver)'
 ok $? "registers by the driver"
 rm -f "/dev/shm/gsrewrite-$$"
@@ -175,19 +187,22 @@ fi
 if command -v ptxas >/dev/null; then
 	grep -q '^  registers [0-9]* -> [0-9]* (by ptxas)' "$tmp/out"
 	ok $? "registers by the assembler"
-	"$rewrite" --explain "$corpus/hand-refused.ptx" | grep -q '^registers of originals: ptxas refuses the PTX: .*frobnicate'
+	"$rewrite" --explain "$corpus/hand-refused.ptx" |
+		grep -q '^registers of originals: ptxas refuses the PTX: .*frobnicate'
 	ok $? "an original that the assembler refuses: said so"
 fi
 # what waits for the whole grid can never give up some blocks
 printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\t.reg .u32 r;\n\tmov.u32 r, %%envreg2;\n\tret;\n}\n' \
 	>"$tmp/grid.ptx"
 "$rewrite" "$tmp/grid.ptx" -o "$tmp/none" 2>"$tmp/err"
-[ $? = 1 ] && [ ! -e "$tmp/none" ] && grep -q 'no kernel could be rewritten; --explain says why' "$tmp/err"
+[ $? = 1 ] && [ ! -e "$tmp/none" ] && grep -q 'no kernel could be rewritten; --explain says why' \
+	"$tmp/err"
 ok $? "nothing rewritten: status 1, message, no file"
 # what lanes gather with is younger than some PTX
 printf '.version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n\t.reg .b32 r;\n\t.reg .pred p;\n\tmov.u32 r, %%laneid;
 \tsetp.gt.u32 p, r, 15;\n\t@p ret;\n\tbar.warp.sync 0xffff;\n\tret;\n}\n' >"$tmp/old.ptx"
-"$rewrite" "$tmp/old.ptx" -o "$tmp/old" && grep -q '^\.version 6\.3' "$tmp/old" && grep -q 'activemask' "$tmp/old"
+"$rewrite" "$tmp/old.ptx" -o "$tmp/old" && grep -q '^\.version 6\.3' "$tmp/old" &&
+	grep -q 'activemask' "$tmp/old"
 ok $? "PTX that is older than what is inserted"
 printf '.version 8.0\n.target sm_90\nrubbish\n' >"$tmp/bad.ptx"
 "$rewrite" "$tmp/bad.ptx" -o "$tmp/none" 2>"$tmp/err"
@@ -199,13 +214,16 @@ ok $? "no such file: status 2"
 "$rewrite" 2>/dev/null
 [ $? = 64 ]
 ok $? "no arguments: usage"
-# every pass' dump can be read again; where a kernel has nothing for a pass its text is that of the pass before
+# every pass' dump can be read again; where a kernel has nothing for a pass its text is that of the
+# pass before
 "$rewrite" "$corpus/returns.sm_90.ptx" --dump=nonsense >"$tmp/out" 2>"$tmp/err"
-[ $? = 64 ] && [ ! -s "$tmp/out" ] && grep -q 'no such pass; the passes are callees .* line-info$' "$tmp/err"
+[ $? = 64 ] && [ ! -s "$tmp/out" ] && grep -q 'no such pass; the passes are callees .* line-info$' \
+	"$tmp/err"
 ok $? "--dump of no pass: usage, and the list of passes"
 bad=0 passes=$(sed -n 's/.*the passes are //p' "$tmp/err")
 for pass in $passes; do
-	"$rewrite" --resumable "$corpus/returns.sm_90.ptx" --dump="$pass" >"$tmp/dump-$pass.ptx" || bad=1
+	"$rewrite" --resumable "$corpus/returns.sm_90.ptx" --dump="$pass" >"$tmp/dump-$pass.ptx" ||
+		bad=1
 	"$rewrite" "$tmp/dump-$pass.ptx" -o "$tmp/none" 2>"$tmp/err"
 	[ $? -le 1 ] && grep -q 'entry early' "$tmp/dump-$pass.ptx" && continue
 	bad=1
@@ -214,7 +232,8 @@ done
 [ $bad = 0 ] && [ -n "$passes" ]
 ok $? "--dump of each pass: PTX that can be read again"
 grep -q 'bar\.sync' "$tmp/dump-callees.ptx" && ! grep -q '%ctaid' "$tmp/dump-block-ids.ptx" &&
-	! cmp -s "$tmp/dump-callees.ptx" "$tmp/dump-barriers.ptx" && ! cmp -s "$tmp/dump-barriers.ptx" "$tmp/dump-loop.ptx" &&
+	! cmp -s "$tmp/dump-callees.ptx" "$tmp/dump-barriers.ptx" &&
+	! cmp -s "$tmp/dump-barriers.ptx" "$tmp/dump-loop.ptx" &&
 	cmp -s "$tmp/dump-graphs.ptx" "$tmp/dump-legalise.ptx"
 ok $? "--dump shows what the pass before it did not do"
 "$rewrite" "$corpus/returns.sm_90.ptx" --dump=loop --json >/dev/null 2>&1
@@ -223,7 +242,8 @@ ok $? "--dump and --json: usage"
 "$rewrite" "$corpus/grids.sm_90.ptx" -o /dev/full 2>"$tmp/err"
 [ $? = 2 ] && grep -q 'No space left' "$tmp/err"
 ok $? "full disk: status 2"
-"$rewrite" --json "$corpus/grids.sm_90.ptx" | python3 -c 'import json, sys; d = json.load(sys.stdin); k = d["kernels"][0]
+"$rewrite" --json "$corpus/grids.sm_90.ptx" |
+	python3 -c 'import json, sys; d = json.load(sys.stdin); k = d["kernels"][0]
 assert k["tier"] == "block" and set(k["registers"]) == {"original", "twin"} and k["inserted"]["loop"] > 100'
 ok $? "--json is JSON, with registers and what was inserted"
 echo "1..$n"

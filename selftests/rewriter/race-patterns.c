@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What compute-sanitizer makes of correct programs. Each pattern is a small kernel written by hand, on which no rewriter has been;
- * those that racecheck or synccheck has something to say of stand beside others that differ in one thing and that it is content
- * with. This runs them and looks at what they computed; the tool is pointed at it (sanitizer.sh holds what it says against this table).
+ * What compute-sanitizer makes of correct programs. Each pattern is a small kernel written by hand,
+ * on which no rewriter has been; those that racecheck or synccheck has something to say of stand
+ * beside others that differ in one thing and that it is content with. This runs them and looks at
+ * what they computed; the tool is pointed at it (sanitizer.sh holds what it says against this
+ * table).
  *
- * All have four warps that go round a loop, as workers do from block-task to block-task: each thread puts a value into shared memory,
- * and takes what the thread two warps further put there. Whatever is between is what the pattern is about.
+ * All have four warps that go round a loop, as workers do from block-task to block-task: each
+ * thread puts a value into shared memory, and takes what the thread two warps further put there.
+ * Whatever is between is what the pattern is about.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +21,10 @@
 #define ROUNDS	6u
 #define TEXT_MAX	16384
 
-/* %r1 thread, %r3 warp, %r5 its place and %r4 its partner's, %r10 round, %r13 what it puts, %r14 what it takes, %p6 not thread 0 */
+/*
+ * %r1 thread, %r3 warp, %r5 its place and %r4 its partner's, %r10 round, %r13 what it puts, %r14
+ * what it takes, %p6 not thread 0
+ */
 static const char head[] =
 	".version 8.0\n"
 	".target sm_%u\n"
@@ -69,14 +75,20 @@ static const char tail[] =
 	"ret;\n"
 	"}\n";
 
-/* The exchange. In front of it all threads have waited for each other: nobody still takes what was put there before */
+/*
+ * The exchange. In front of it all threads have waited for each other: nobody still takes what was
+ * put there before
+ */
 #define ALL "bar.sync 0;\n"
 #define EXCHANGE \
 	"st.shared.u32 [%r5], %r13;\n" \
 	ALL \
 	"ld.shared.u32 %r14, [%r4];\n"
 
-/* One thread tells the others the round, as the one that fetches tells the worker what it has: the first of the next warp each time */
+/*
+ * One thread tells the others the round, as the one that fetches tells the worker what it has: the
+ * first of the next warp each time
+ */
 #define TELL \
 	"and.b32 %r16, %r10, 3;\n" \
 	"shl.b32 %r16, %r16, 5;\n" \
@@ -103,7 +115,8 @@ static const char tail[] =
 	"@%p6 bra copied;\n" \
 	"fence.proxy.async;\n" \
 	"mbarrier.arrive.expect_tx.shared.b64 %rd6, [" MBARRIER "], 512;\n" \
-	"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%rd4], 512, [" MBARRIER "];\n" \
+	"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%rd4], 512, [" \
+		MBARRIER "];\n" \
 	"copied:\n" \
 	"again:\n" \
 	"mbarrier.try_wait.parity.shared.b64 %p2, [" MBARRIER "], " PARITY ";\n" \
@@ -142,9 +155,10 @@ struct pattern {
 static const struct pattern patterns[] = {
 	/* Barriers with a thread count */
 	{ "all", RACECHECK, false, 75, 0, "barriers of all threads only", "", ALL EXCHANGE },
-	{ "counted-all", RACECHECK, false, 75, 0, "all threads at one with a count, too", "", "bar.sync 1, 128;\n" ALL EXCHANGE },
-	{ "counted-pairs", RACECHECK, false, 75, 0, "each pair of warps at one of its own, once", "",
-	  FIRST_PAIR
+	{ "counted-all", RACECHECK, false, 75, 0, "all threads at one with a count, too", "",
+	  "bar.sync 1, 128;\n" ALL EXCHANGE },
+	{ "counted-pairs", RACECHECK, false, 75, 0, "each pair of warps at one of its own, once",
+	  "", FIRST_PAIR
 	  "@!%p1 bra all;\n"
 	  "bar.sync 2, 64;\n"
 	  "all:\n"
@@ -158,20 +172,23 @@ static const struct pattern patterns[] = {
 	  "bar.sync 1, 64;\n"
 	  "all:\n"
 	  ALL EXCHANGE },
-	{ "counted-pair", RACECHECK, true, 75, 0, "two of four warps", "", FIRST_PAIR ALL EXCHANGE },
-	{ "counted-pair-once", RACECHECK, true, 75, 0, "two of four warps, once, before the loop", FIRST_PAIR, ALL EXCHANGE },
-	{ "counted-pair-then-three", RACECHECK, true, 75, 0, "two of four warps, and three barriers of all threads behind it", "",
+	{ "counted-pair", RACECHECK, true, 75, 0, "two of four warps", "",
+	  FIRST_PAIR ALL EXCHANGE },
+	{ "counted-pair-once", RACECHECK, true, 75, 0, "two of four warps, once, before the loop",
+	  FIRST_PAIR, ALL EXCHANGE },
+	{ "counted-pair-then-three", RACECHECK, true, 75, 0,
+	  "two of four warps, and three barriers of all threads behind it", "",
 	  FIRST_PAIR ALL ALL ALL EXCHANGE },
-	{ "counted-register", RACECHECK, true, 75, 0, "two of four warps at one whose number is in a register", "",
-	  "setp.gt.u32 %p1, %r3, 1;\n"
+	{ "counted-register", RACECHECK, true, 75, 0,
+	  "two of four warps at one whose number is in a register", "", "setp.gt.u32 %p1, %r3, 1;\n"
 	  "shr.u32 %r16, %r3, 1;\n"
 	  "add.u32 %r16, %r16, 1;\n"
 	  "@%p1 bra past;\n"
 	  "bar.sync %r16, 64;\n"
 	  "past:\n"
 	  ALL EXCHANGE },
-	{ "counted-arrive", RACECHECK, true, 75, 0, "one warp arrives, two wait, one does neither", "",
-	  "setp.eq.u32 %p1, %r3, 3;\n"
+	{ "counted-arrive", RACECHECK, true, 75, 0, "one warp arrives, two wait, one does neither",
+	  "", "setp.eq.u32 %p1, %r3, 3;\n"
 	  "@%p1 bra past;\n"
 	  "setp.eq.u32 %p1, %r3, 0;\n"
 	  "@%p1 bra arrive;\n"
@@ -181,23 +198,29 @@ static const struct pattern patterns[] = {
 	  "bar.arrive 5, 96;\n"
 	  "past:\n"
 	  ALL EXCHANGE },
-	{ "tell", RACECHECK, false, 75, 0, "one thread tells all, a barrier between; barriers of all threads only", "", ALL TELL },
-	{ "tell-counted", RACECHECK, true, 75, 0, "the same behind a counted barrier of two of four warps", "", FIRST_PAIR ALL TELL },
+	{ "tell", RACECHECK, false, 75, 0,
+	  "one thread tells all, a barrier between; barriers of all threads only", "", ALL TELL },
+	{ "tell-counted", RACECHECK, true, 75, 0,
+	  "the same behind a counted barrier of two of four warps", "", FIRST_PAIR ALL TELL },
 
 	/* Bulk copies that are waited for by an mbarrier */
-	{ "bulk", RACECHECK, false, 90, 0, "one mbarrier, of which the phases are used one after the other", MAKE("%r8", "1"),
+	{ "bulk", RACECHECK, false, 90, 0,
+	  "one mbarrier, of which the phases are used one after the other", MAKE("%r8", "1"),
 	  "and.b32 %r19, %r10, 1;\n" BULK("%r8", "%r19") },
-	{ "bulk-places", RACECHECK, false, 90, 0, "each round makes an mbarrier in another place and unmakes it", "",
+	{ "bulk-places", RACECHECK, false, 90, 0,
+	  "each round makes an mbarrier in another place and unmakes it", "",
 	  "mad.lo.u32 %r21, %r10, 8, %r8;\n" MAKE("%r21", "1") BULK("%r21", "0") UNMAKE("%r21") },
-	{ "bulk-again", RACECHECK, true, 90, 0, "each round makes it in the same place", "", MAKE("%r8", "1") BULK("%r8", "0") UNMAKE("%r8") },
+	{ "bulk-again", RACECHECK, true, 90, 0, "each round makes it in the same place", "",
+	  MAKE("%r8", "1") BULK("%r8", "0") UNMAKE("%r8") },
 
 	/* Threads that wait for each other by words in shared memory */
-	{ "mbarrier", RACECHECK, false, 80, 0, "all arrive at an mbarrier and look at its phase", MAKE("%r8", "128"),
-	  "st.shared.u32 [%r5], %r13;\n"
+	{ "mbarrier", RACECHECK, false, 80, 0, "all arrive at an mbarrier and look at its phase",
+	  MAKE("%r8", "128"), "st.shared.u32 [%r5], %r13;\n"
 	  ARRIVE("put")
 	  "ld.shared.u32 %r14, [%r4];\n"
 	  ARRIVE("taken") },
-	{ "mbarrier-drop", RACECHECK, false, 80, ROUNDS / 2, "the same; two warps leave early, and are no longer waited for", MAKE("%r8", "128"),
+	{ "mbarrier-drop", RACECHECK, false, 80, ROUNDS / 2,
+	  "the same; two warps leave early, and are no longer waited for", MAKE("%r8", "128"),
 	  "st.shared.u32 [%r5], %r13;\n"
 	  ARRIVE("put")
 	  "ld.shared.u32 %r14, [%r4];\n"
@@ -211,8 +234,8 @@ static const struct pattern patterns[] = {
 	  "stay:\n"
 	  ARRIVE("taken")
 	  "left:\n" },
-	{ "flags", RACECHECK, true, 75, 0, "each thread's word is stored with release and loaded with acquire", WORDS,
-	  ALL
+	{ "flags", RACECHECK, true, 75, 0,
+	  "each thread's word is stored with release and loaded with acquire", WORDS, ALL
 	  "add.u32 %r16, %r10, 1;\n"
 	  "st.shared.u32 [%r5], %r13;\n"
 	  "st.release.cta.shared.u32 [%r7], %r16;\n"
@@ -221,8 +244,8 @@ static const struct pattern patterns[] = {
 	  "setp.ne.u32 %p1, %r17, %r16;\n"
 	  "@%p1 bra look;\n"
 	  "ld.shared.u32 %r14, [%r4];\n" },
-	{ "flags-atomic", RACECHECK, true, 75, 0, "the same with atomics that release and acquire", WORDS,
-	  ALL
+	{ "flags-atomic", RACECHECK, true, 75, 0, "the same with atomics that release and acquire",
+	  WORDS, ALL
 	  "add.u32 %r16, %r10, 1;\n"
 	  "st.shared.u32 [%r5], %r13;\n"
 	  "atom.release.cta.shared.exch.b32 %r17, [%r7], %r16;\n"
@@ -242,9 +265,14 @@ static const struct pattern patterns[] = {
 	  "@%p1 bra look;\n"
 	  "ld.shared.u32 %r14, [%r4];\n" },
 
-	/* One barrier at two instructions; each path stores on another side of its own, or the assembler would make them one */
-	{ "one-place", SYNCCHECK, false, 75, 0, "all at a barrier with a count", "", "bar.sync 1, 128;\n" ALL EXCHANGE },
-	{ "two-places", SYNCCHECK, true, 75, 0, "the first two warps at one instruction, the others at another", "",
+	/*
+	 * One barrier at two instructions; each path stores on another side of its own, or the
+	 * assembler would make them one
+	 */
+	{ "one-place", SYNCCHECK, false, 75, 0, "all at a barrier with a count", "",
+	  "bar.sync 1, 128;\n" ALL EXCHANGE },
+	{ "two-places", SYNCCHECK, true, 75, 0,
+	  "the first two warps at one instruction, the others at another", "",
 	  "setp.gt.u32 %p1, %r3, 1;\n"
 	  "@%p1 bra other;\n"
 	  "st.volatile.shared.u32 [%r7], %r10;\n"
@@ -255,8 +283,8 @@ static const struct pattern patterns[] = {
 	  "st.volatile.shared.u32 [%r7], %r10;\n"
 	  "past:\n"
 	  ALL EXCHANGE },
-	{ "two-places-0", SYNCCHECK, false, 75, 0, "the same with the barrier of all, without a count", "",
-	  "setp.gt.u32 %p1, %r3, 1;\n"
+	{ "two-places-0", SYNCCHECK, false, 75, 0,
+	  "the same with the barrier of all, without a count", "", "setp.gt.u32 %p1, %r3, 1;\n"
 	  "@%p1 bra other;\n"
 	  "st.volatile.shared.u32 [%r7], %r10;\n"
 	  "barrier.sync 0;\n"
@@ -266,8 +294,8 @@ static const struct pattern patterns[] = {
 	  "st.volatile.shared.u32 [%r7], %r10;\n"
 	  "past:\n"
 	  ALL EXCHANGE },
-	{ "two-places-pair", SYNCCHECK, true, 75, 0, "two of four warps, each at an instruction of its own", "",
-	  "setp.gt.u32 %p1, %r3, 1;\n"
+	{ "two-places-pair", SYNCCHECK, true, 75, 0,
+	  "two of four warps, each at an instruction of its own", "", "setp.gt.u32 %p1, %r3, 1;\n"
 	  "@%p1 bra past;\n"
 	  "setp.eq.u32 %p1, %r3, 1;\n"
 	  "@%p1 bra other;\n"
@@ -303,7 +331,8 @@ static bool text_of(const struct pattern *p, char *text)
 {
 	int n = snprintf(text, TEXT_MAX, head, p->sm);
 
-	n += snprintf(text + n, TEXT_MAX - (size_t)n, "%s%s%s%s", p->before, round_begins, p->body, tail);
+	n += snprintf(text + n, TEXT_MAX - (size_t)n, "%s%s%s%s", p->before, round_begins,
+		      p->body, tail);
 	return n < TEXT_MAX;
 }
 
@@ -381,7 +410,8 @@ static bool start(unsigned int *sm)
 
 int main(int argc, char **argv)
 {
-	bool list = argc == 2 && !strcmp(argv[1], "--list"), print = argc == 3 && !strcmp(argv[1], "--print"), good;
+	bool list = argc == 2 && !strcmp(argv[1], "--list"), print = argc == 3 &&
+		    !strcmp(argv[1], "--print"), good;
 	unsigned int n = 0, bad = 0, sm = 0, i;
 	static char text[TEXT_MAX];
 	int k;
@@ -393,7 +423,8 @@ int main(int argc, char **argv)
 			fprintf(stderr, "race-patterns: %s: no such pattern\n"
 				"usage: race-patterns [--list | --print NAME | NAME...]\n"
 				"  without a name: all of them\n"
-				"  --list   what there is: name, whose business, what that says (errors, none), lowest architecture, what it is\n"
+				"  --list   what there is: name, whose business, what that says "
+				"(errors, none), lowest architecture, what it is\n"
 				"  --print  its PTX\n", argv[k]);
 			return 2;
 		}
@@ -402,7 +433,8 @@ int main(int argc, char **argv)
 		const struct pattern *p = &patterns[i];
 
 		if (list)
-			printf("%s %s %s sm_%u %s\n", p->name, p->tool, p->reported ? "errors" : "none", p->sm, p->what);
+			printf("%s %s %s sm_%u %s\n", p->name, p->tool, p->reported ? "errors" :
+			       "none", p->sm, p->what);
 		else if (print && !strcmp(argv[2], p->name))
 			fputs(text_of(p, text) ? text : "", stdout);
 	}
@@ -421,7 +453,8 @@ int main(int argc, char **argv)
 			continue;
 		good = p->sm > sm || run(p);
 		bad += !good;
-		printf("%sok %u - %s: %s%s\n", good ? "" : "not ", ++n, p->name, p->what, p->sm > sm ? " # SKIP for higher architectures" : "");
+		printf("%sok %u - %s: %s%s\n", good ? "" : "not ", ++n, p->name, p->what,
+		       p->sm > sm ? " # SKIP for higher architectures" : "");
 		fflush(stdout);
 	}
 	printf("1..%u\n", n);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* parse(print(x)) = x: two trees compared, field by field. Strings are interned per module, so by their text. */
+/*
+ * parse(print(x)) = x: two trees compared, field by field. Strings are interned per module, so by
+ * their text.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +15,8 @@ struct where {
 	unsigned int line;
 };
 
-__attribute__((format(printf, 2, 3))) static bool differ(const struct where *w, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static bool differ(const struct where *w,
+							 const char *fmt, ...)
 {
 	char what[128];
 	va_list ap;
@@ -20,7 +24,8 @@ __attribute__((format(printf, 2, 3))) static bool differ(const struct where *w, 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	snprintf(w->why, w->size, "%s, line %u: %s", w->function ? w->function : "module scope", w->line, what);
+	snprintf(w->why, w->size, "%s, line %u: %s", w->function ? w->function : "module scope",
+		 w->line, what);
 	return false;
 }
 
@@ -31,16 +36,19 @@ static bool same_text(const char *a, const char *b)
 
 #define TEXT(field) do { \
 	if (!same_text(a->field, b->field)) \
-		return differ(w, "%s '%.40s' and '%.40s'", #field, a->field ? a->field : "(none)", b->field ? b->field : "(none)"); \
+		return differ(w, "%s '%.40s' and '%.40s'", #field, a->field ? a->field : "(none)", \
+			      b->field ? b->field : "(none)"); \
 } while (0)
 
 #define NUMBER(field) do { \
 	if (a->field != b->field) \
-		return differ(w, "%s %lld and %lld", #field, (long long)a->field, (long long)b->field); \
+		return differ(w, "%s %lld and %lld", #field, (long long)a->field, \
+			      (long long)b->field); \
 } while (0)
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the parser lets operands nest */
-static bool same_operand(const struct where *w, const struct gsr_operand *a, const struct gsr_operand *b)
+static bool same_operand(const struct where *w, const struct gsr_operand *a,
+			 const struct gsr_operand *b)
 {
 	unsigned int i;
 
@@ -121,7 +129,8 @@ static bool same_stmt(struct where *w, const struct gsr_stmt *a, const struct gs
 	return true;
 }
 
-static bool same_function(struct where *w, const struct gsr_function *a, const struct gsr_function *b)
+static bool same_function(struct where *w, const struct gsr_function *a,
+			  const struct gsr_function *b)
 {
 	const struct gsr_stmt *s, *t;
 	unsigned int i;
@@ -169,7 +178,8 @@ bool same_module(const struct gsr_module *a, const struct gsr_module *b, char *w
 		else if (same && i->kind == GSR_ITEM_VAR)
 			same = same_var(w, i->var, j->var);
 		else if (same)
-			same = same_text(i->text, j->text) || differ(w, "'%.40s' and '%.40s'", i->text, j->text);
+			same = same_text(i->text, j->text) ||
+			       differ(w, "'%.40s' and '%.40s'", i->text, j->text);
 		else
 			differ(w, "items of two kinds");
 		if (!same)

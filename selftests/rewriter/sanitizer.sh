@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The corpus under compute-sanitizer's tools, and what racecheck and synccheck say of correct programs, which is why corpus-gpu leaves some kernels
-# out of it. For a machine with a GPU; race-patterns, corpus-gpu and corpus stand beside this, and nothing else is needed.
+# The corpus under compute-sanitizer's tools, and what racecheck and synccheck say of correct
+# programs, which is why corpus-gpu leaves some kernels out of it. For a machine with a GPU;
+# race-patterns, corpus-gpu and corpus stand beside this, and nothing else is needed.
 #     sanitizer [all|patterns|corpus [LOGS [CORPUS-GPU'S OPTIONS...]]]
 set -u
 here=$(dirname "$(readlink -f "$0")")
@@ -22,7 +23,8 @@ ok() { # STATUS NAME: 0 is good
 under() {
 	local log=$logs/$1
 	shift
-	timeout -k 10 300 "$tool" --report-api-errors no --show-backtrace no --padding 512 --error-exitcode 99 --tool "$@" >"$log" 2>&1
+	timeout -k 10 300 "$tool" --report-api-errors no --show-backtrace no --padding 512 \
+		--error-exitcode 99 --tool "$@" >"$log" 2>&1
 }
 
 corpus() { # TOOL [ITS OPTIONS...] -- [CORPUS-GPU'S...]
@@ -47,7 +49,8 @@ ok $? "each pattern computes what it should: $(head -1 "$logs/alone")"
 if [ "$what" != corpus ]; then
 	while read -r name tool_of says _ text; do
 		grep -q "^ok .* - $name: .*# SKIP" "$logs/alone" && continue
-		[ "$tool_of" = racecheck ] && with=(--racecheck-report all) || with=(--num-cuda-barriers 1024)
+		[ "$tool_of" = racecheck ] && with=(--racecheck-report all) ||
+			with=(--num-cuda-barriers 1024)
 		under "pattern-$name" "$tool_of" "${with[@]}" "$here/race-patterns" "$name"
 		[ $? = 99 ] && heard=errors || heard=none
 		grep -q '^ok 1 ' "$logs/pattern-$name" && [ "$heard" = "$says" ]

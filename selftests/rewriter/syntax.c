@@ -20,7 +20,8 @@ static bool same_tokens(const char *a, size_t na, const char *b, size_t nb)
 		ta = gsr_lex_next(&la);
 		tb = gsr_lex_next(&lb);
 		if (ta.kind != tb.kind || ta.len != tb.len || memcmp(ta.text, tb.text, ta.len)) {
-			printf("# line %u: '%.*s', printed '%.*s'\n", ta.line, (int)ta.len, ta.text, (int)tb.len, tb.text);
+			printf("# line %u: '%.*s', printed '%.*s'\n", ta.line, (int)ta.len, ta.text,
+			       (int)tb.len, tb.text);
 			return false;
 		}
 	} while (ta.kind != GSR_TOK_END);
@@ -50,7 +51,8 @@ static void survives(const char *what, const char *text, size_t n)
 	struct gsr_error err;
 	size_t n1, n2;
 	bool good = gsr_parse(text, n, "x", &a, &err) == GSR_OK && (once = gsr_print(a, &n1)) &&
-		    gsr_parse(once, n1, "y", &b, &err) == GSR_OK && same_module(a, b, why, sizeof(why)) &&
+		    gsr_parse(once, n1, "y", &b, &err) == GSR_OK &&
+		    same_module(a, b, why, sizeof(why)) &&
 		    (twice = gsr_print(b, &n2)) && n1 == n2 && !memcmp(once, twice, n1);
 
 	if (!ok(good, "%s: parse(print(x)) is x", what))
@@ -93,26 +95,40 @@ static void keeps(const char *what, const char *text, size_t n)
 
 /* One construct a line, inside of a kernel or, with a leading '!', at module scope */
 static const char *const constructs[] = {
-	"!.extern .shared .align 16 .b8 s[];", "!.global .align 4 .u32 a[2][3] = {{1, 2, 3}, {4, 5, 6}};",
+	"!.extern .shared .align 16 .b8 s[];",
+	"!.global .align 4 .u32 a[2][3] = {{1, 2, 3}, {4, 5, 6}};",
 	"!.visible .const .align 8 .b8 c[16] = {0xFF(f), 0, generic(g)+4};", "!.global .texref t;",
-	"!.global .attribute(.managed) .align 4 .u32 m;", "!.weak .func (.param .b32 r) f (.param .b32 a, .reg .u32 b);",
-	"!.func .attribute(.unified(1, 2)) f () { ret; }", "!.file 1 \"a.cu\", 1700000000, 12", "!.pragma \"nounroll\";",
-	"!.section .debug_str { $L: .b8 1, 2 \n .b32 $L }", "!.alias a, b;", "!.func f () .noreturn { trap; }",
+	"!.global .attribute(.managed) .align 4 .u32 m;",
+	"!.weak .func (.param .b32 r) f (.param .b32 a, .reg .u32 b);",
+	"!.func .attribute(.unified(1, 2)) f () { ret; }", "!.file 1 \"a.cu\", 1700000000, 12",
+	"!.pragma \"nounroll\";",
+	"!.section .debug_str { $L: .b8 1, 2 \n .b32 $L }", "!.alias a, b;",
+	"!.func f () .noreturn { trap; }",
 	"!.entry k2 (.param .u64 .ptr .global .align 16 p, .param .align 8 .b8 q[24]) .maxntid 256, 1, 1 .minnctapersm 2 { ret; }",
-	"!.entry k2 () .pragma \"enable_smem_spilling\"; { ret; }", "!.common .global .f64 d = 0d3FF0000000000000;",
+	"!.entry k2 () .pragma \"enable_smem_spilling\"; { ret; }",
+	"!.common .global .f64 d = 0d3FF0000000000000;",
 	"!.global .v4 .f32 v[2];", "!.global .f32 pi = 3.14159e0;",
 	"@%p1 bra $L1;", "@!%p1 ret;", "{ { add.s32 %r1, %r2, -7; } }", "mov.b64 {%r1, %r2}, %rd1;",
-	"setp.eq.and.s32 %p1|%p2, %r1, 0x1F, !%p3;", "ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+-16];",
-	"ld.param.b32 %r1, [retval0+0];", "fma.rn.f32 %f1, 0f3F800000, %f2, 0fBF800000;", "mov.f64 %fd1, 1.5;", "mov.f32 %f1, .5;",
-	"call.uni (r0, _), f, (a, 3, %r1);", "call f;", "call (r0), %rd1, (p0), proto;", "proto : .callprototype (.param .b32 _) _ (.param .b64 _);",
+	"setp.eq.and.s32 %p1|%p2, %r1, 0x1F, !%p3;",
+	"ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+-16];",
+	"ld.param.b32 %r1, [retval0+0];", "fma.rn.f32 %f1, 0f3F800000, %f2, 0fBF800000;",
+	"mov.f64 %fd1, 1.5;", "mov.f32 %f1, .5;",
+	"call.uni (r0, _), f, (a, 3, %r1);", "call f;", "call (r0), %rd1, (p0), proto;",
+	"proto : .callprototype (.param .b32 _) _ (.param .b64 _);",
 	"ts: .branchtargets $L1, $L2;", "cs: .calltargets f, g;", "brx.idx %r1, ts;", ".loc 1 12 3",
 	".loc 1 5 3, function_name $L__info_string0, inlined_at 1 7 2", ".pragma \"nounroll\";",
-	"tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1, %r2}];", "vadd.s32.u32.s32.sat %r1, %r2.b0, %r3.h1, %r4;",
-	"shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1;", "mov.u32 %r1, %tid.x;", "mov.u32 %r1, a[3];", "mov.u32 %r1, WARP_SZ;",
-	"mov.u64 %rd1, sym+8;", "bar.red.popc.u32 %r1, 0, 64, !%p1;", "elect.sync _|%p1, 0xFFFFFFFF;",
-	"mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;", "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
-	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2}, {%r1}, {%r2}, {%f1, %f2};", "frobnicate.u32 %r1;",
-	"add.u32 %r1, %r2, (1 + 2) * 3 << 4;", "mov.u32 %r1, 0b1010U;", ".reg .b32 %q<21>;", ".local .align 16 .b8 depot[32];",
+	"tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1, %r2}];",
+	"vadd.s32.u32.s32.sat %r1, %r2.b0, %r3.h1, %r4;",
+	"shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1;", "mov.u32 %r1, %tid.x;", "mov.u32 %r1, a[3];",
+	"mov.u32 %r1, WARP_SZ;",
+	"mov.u64 %rd1, sym+8;", "bar.red.popc.u32 %r1, 0, 64, !%p1;",
+	"elect.sync _|%p1, 0xFFFFFFFF;",
+	"mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;",
+	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2}, {%r1}, {%r2}, {%f1, %f2};",
+	"frobnicate.u32 %r1;",
+	"add.u32 %r1, %r2, (1 + 2) * 3 << 4;", "mov.u32 %r1, 0b1010U;", ".reg .b32 %q<21>;",
+	".local .align 16 .b8 depot[32];",
 	".shared .align 4 .b8 x[2][4];", "L3: ret;", "mov.u32 %r1, -%r2;", "mov.u32 _, %r2;",
 };
 
@@ -122,12 +138,17 @@ static const struct {
 	{ "", "x:1:1: PTX begins with .version, found the end of the text" },
 	{ "hello", "x:1:1: PTX begins with .version" },
 	{ ".version 8.0\n.address_size 64", "x:2:1: .target expected after .version" },
-	{ ".version 8.0\n.target sm_90\n.address_size 48", "x:3:15: address size 48: 32 or 64 expected" },
-	{ HEAD ".entry k () {\n\tadd.s32 %r1, %r2\n\tret;\n}", "x:6:2: ';' expected after an instruction" },
-	{ HEAD ".entry k () {\n\tret;\n", "x:6:1: '}' expected at the end of k, found the end of the text" },
-	{ HEAD ".entry k () { mov.f32 %f1, 0f3F; }", "x:4:28: floating-point constant '0f3F' needs 8 hexadecimal digits" },
+	{ ".version 8.0\n.target sm_90\n.address_size 48",
+	  "x:3:15: address size 48: 32 or 64 expected" },
+	{ HEAD ".entry k () {\n\tadd.s32 %r1, %r2\n\tret;\n}",
+	  "x:6:2: ';' expected after an instruction" },
+	{ HEAD ".entry k () {\n\tret;\n",
+	  "x:6:1: '}' expected at the end of k, found the end of the text" },
+	{ HEAD ".entry k () { mov.f32 %f1, 0f3F; }",
+	  "x:4:28: floating-point constant '0f3F' needs 8 hexadecimal digits" },
 	{ HEAD ".entry k () { mov.u32 %r1, 12ab; }", "x:4:28: malformed number '12ab'" },
-	{ HEAD ".entry k () { mov.u64 %r1, 99999999999999999999; }", "x:4:28: number '99999999999999999999' does not fit 64 bits" },
+	{ HEAD ".entry k () { mov.u64 %r1, 99999999999999999999; }",
+	  "x:4:28: number '99999999999999999999' does not fit 64 bits" },
 	{ HEAD ".entry k () { mov.u32 %r1, 1/0; }", "x:4:29: division by zero" },
 	{ HEAD ".global .align 3 .u32 x;", "x:4:18: alignment 3 is not a power of two" },
 	{ HEAD ".const[2] .u32 x;", "x:4:7: constant banks (.const[n]) are not supported" },
@@ -146,9 +167,11 @@ static void positions(void)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		enum gsr_status s = gsr_parse(errors[i].text, strlen(errors[i].text), "x", &m, &err);
+		enum gsr_status s = gsr_parse(errors[i].text, strlen(errors[i].text),
+					      "x", &m, &err);
 
-		if (!ok(s == GSR_ERR_SYNTAX && !m && !strcmp(err.message, errors[i].message), "error: %s", errors[i].message))
+		if (!ok(s == GSR_ERR_SYNTAX && !m && !strcmp(err.message, errors[i].message),
+			"error: %s", errors[i].message))
 			printf("# got %d: %s\n", s, err.message);
 	}
 }
@@ -165,7 +188,8 @@ static void deep(const char *what, const char *open, unsigned int n)
 		p = text + sprintf(text, HEAD ".entry k () { ");
 	while (n--)
 		p += sprintf(p, "%s", open);
-	ok(gsr_parse(text, (size_t)(p - text), "x", &m, &err) == GSR_ERR_SYNTAX && strstr(err.message, "deep"), "%s: bounded", what);
+	ok(gsr_parse(text, (size_t)(p - text), "x", &m, &err) == GSR_ERR_SYNTAX &&
+	   strstr(err.message, "deep"), "%s: bounded", what);
 	free(text);
 }
 
@@ -212,7 +236,8 @@ static void mutate(const char *path)
 int main(void)
 {
 	/* all PTX there is: the corpus, other corpora, and the kernels of the tests' programs */
-	static const char *const where[] = { CORPUS "*.ptx", "selftests/*/*.ptx", "selftests/*/*/*/*.ptx" };
+	static const char *const where[] = { CORPUS "*.ptx", "selftests/*/*.ptx",
+					     "selftests/*/*/*/*.ptx" };
 	char buf[1024], name[400];
 	unsigned int i, w;
 	glob_t g = { 0 };
@@ -226,14 +251,16 @@ int main(void)
 
 		survives(g.gl_pathv[i], text, n);
 		survives_rewritten(g.gl_pathv[i], text, n);
-		if (strstr(text, "NVIDIA NVVM"))	/* by hand, one declaration may name several */
+		/* by hand, one declaration may name several */
+		if (strstr(text, "NVIDIA NVVM"))
 			keeps(g.gl_pathv[i], text, n);
 		free(text);
 	}
 	for (i = 0; i < sizeof(constructs) / sizeof(constructs[0]); i++) {
 		const char *c = constructs[i];
 		int n = *c == '!' ? snprintf(buf, sizeof(buf), HEAD "%s", c + 1) :
-				    snprintf(buf, sizeof(buf), HEAD ".visible .entry k() { %s }", c);
+				    snprintf(buf, sizeof(buf),
+					     HEAD ".visible .entry k() { %s }", c);
 
 		snprintf(name, sizeof(name), "\"%s\"", c);
 		for (char *s = name; *s; s++)

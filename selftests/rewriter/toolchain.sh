@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What nvcc makes of one program in each way it has: gsrewrite finds the PTX that says what the device runs, ptxas takes it, and
-# relocatable programs run on the simulated GPU. toolchain.sh GSREWRITE DIRECTORY-OF-VGPU JIT
+# What nvcc makes of one program in each way it has: gsrewrite finds the PTX that says what the
+# device runs, ptxas takes it, and relocatable programs run on the simulated GPU. toolchain.sh
+# GSREWRITE DIRECTORY-OF-VGPU JIT
 set -u
 expected=
 rewrite=$1 vgpu=$2 jit=$3
@@ -33,7 +34,8 @@ build() {
 	local what=$1
 	shift
 	nvcc "$@" 2>"$tmp/err" && return
-	if grep -qi 'unsupported gpu\|not supported\|unknown option\|not defined for option' "$tmp/err"; then
+	if grep -qi 'unsupported gpu\|not supported\|unknown option\|not defined for option' \
+		"$tmp/err"; then
 		n=$((n + 1))
 		echo "ok $n - $what # SKIP $(head -n 1 "$tmp/err")"
 	else
@@ -55,7 +57,8 @@ image() {
 	err=$?
 	case $want in
 	sm_*)
-		[ "$err" = 0 ] && grep -q "^\.target $want$" "$tmp/twins.ptx" && ptxas -arch="$want" "$tmp/twins.ptx" -o /dev/null
+		[ "$err" = 0 ] && grep -q "^\.target $want$" "$tmp/twins.ptx" &&
+			ptxas -arch="$want" "$tmp/twins.ptx" -o /dev/null
 		ok $? "$what: on sm_$arch PTX for $want" ;;
 	*)
 		[ "$err" = 2 ] && [[ $out == *"$want"* ]]
@@ -67,18 +70,22 @@ image "a program" "-arch=sm_90" 90 sm_90
 image "a program" "-arch=sm_90" 100 sm_90
 image "an object" "-arch=sm_80 -c" 90 sm_80
 for mode in none speed balance size; do
-	image "all compressed for $mode" "-arch=sm_90 -compress-mode=$mode -Xfatbin -compress-all -fatbin" 90 sm_90
+	image "all compressed for $mode" \
+		"-arch=sm_90 -compress-mode=$mode -Xfatbin -compress-all -fatbin" 90 sm_90
 done
 image "-no-compress" "-arch=sm_90 -no-compress -fatbin" 90 sm_90
 image "PTX" "-arch=sm_80 -ptx" 90 sm_80
 image "machine code" "-arch=sm_90 -cubin" 90 "machine code only, no PTX"
-image "machine code in a fat binary" "-gencode arch=compute_90,code=sm_90 -fatbin" 90 "machine code only, no PTX"
+image "machine code in a fat binary" "-gencode arch=compute_90,code=sm_90 -fatbin" 90 \
+	"machine code only, no PTX"
 image "-arch=all-major" "-arch=all-major -fatbin" 90 "PTX for sm_90, which is not there"
 several="-fatbin -gencode arch=compute_75,code=[sm_75,compute_75] -gencode arch=compute_86,code=sm_86"
 image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 90 sm_90
 image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 75 sm_75
-image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 89 "PTX for sm_86, which is not there"
-image "sm_90 code of compute_75" "-fatbin -gencode arch=compute_75,code=[sm_90,compute_75] -gencode arch=compute_90,code=compute_90" 90 sm_75
+image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 89 \
+	"PTX for sm_86, which is not there"
+image "sm_90 code of compute_75" \
+	"-fatbin -gencode arch=compute_75,code=[sm_90,compute_75] -gencode arch=compute_90,code=compute_90" 90 sm_75
 exact="-fatbin -gencode arch=compute_90a,code=[sm_90a,compute_90a] -gencode arch=compute_80,code=[sm_80,compute_80]"
 image "sm_90a and sm_80" "$exact" 90 sm_90a
 image "sm_90a and sm_80" "$exact" 100 sm_80
@@ -110,11 +117,13 @@ jitted nvrtc.cubin "machine code only, no PTX"
 jitted jitlink.cubin "machine code only, no PTX"
 jitted jitlink.ptx sm_90
 
-# what, nvcc's arguments: the units are found and joined, the twins assemble, the program gives the sum of the whole one
+# what, nvcc's arguments: the units are found and joined, the twins assemble, the program gives the
+# sum of the whole one
 program() {
 	local what=$1 args=$2 kernels sum
 	# shellcheck disable=SC2086
-	build "$what" $args -cudart shared $src/main.cu $src/other.cu $src/table.cu -o "$tmp/program" || return
+	build "$what" $args -cudart shared $src/main.cu $src/other.cu $src/table.cu \
+		-o "$tmp/program" || return
 	kernels=$("$rewrite" "$tmp/program" --explain 2>&1)
 	[ "$(grep -c ': tier ' <<<"$kernels")" = 2 ] && ! grep -q 'not in the module' <<<"$kernels"
 	ok $? "$what: both kernels, with all they call"
@@ -131,7 +140,8 @@ nvcc -I$src -DWHOLE -arch=sm_90 -cudart shared "$tmp/whole.cu" -o "$tmp/whole" &
 ok $? "the program as one unit: $expected"
 program "-rdc" "-arch=sm_90 -rdc=true"
 program "-rdc, PTX alone" "-gencode arch=compute_90,code=compute_90 -rdc=true"
-program "-rdc, two architectures, lines, not compressed" "-gencode arch=compute_75,code=[sm_75,compute_75] \
+program "-rdc, two architectures, lines, not compressed" \
+	"-gencode arch=compute_75,code=[sm_75,compute_75] \
 	-gencode arch=compute_90,code=[sm_90,compute_90] -rdc=true -lineinfo -no-compress"
 echo "1..$n"
 exit $failed

@@ -48,8 +48,9 @@ H(shf_r_clamp, 3, (uint32_t)(pair(a, b) >> clamp32(c)))
 
 static inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t t)
 {
-	return (t & 0x80 ? a & b & c : 0) | (t & 0x40 ? a & b & ~c : 0) | (t & 0x20 ? a & ~b & c : 0) |
-	       (t & 0x10 ? a & ~b & ~c : 0) | (t & 0x08 ? ~a & b & c : 0) | (t & 0x04 ? ~a & b & ~c : 0) |
+	return (t & 0x80 ? a & b & c : 0) | (t & 0x40 ? a & b & ~c : 0) |
+	       (t & 0x20 ? a & ~b & c : 0) | (t & 0x10 ? a & ~b & ~c : 0) |
+	       (t & 0x08 ? ~a & b & c : 0) | (t & 0x04 ? ~a & b & ~c : 0) |
 	       (t & 0x02 ? ~a & ~b & c : 0) | (t & 0x01 ? ~a & ~b & ~c : 0);
 }
 H(h_lop3, 4, lop3((uint32_t)a, (uint32_t)b, (uint32_t)c, (uint32_t)f))
@@ -86,7 +87,8 @@ static inline uint32_t bfind(uint64_t v, unsigned int bits, bool is_signed, bool
 }
 H(h_bfind, 1, bfind(a, in->size * 8u, xtype_signed(in->type), in->flags & F_SHIFTAMT))
 
-static inline uint64_t bfe(uint64_t a, uint32_t pos, uint32_t len, unsigned int bits, bool is_signed)
+static inline uint64_t bfe(uint64_t a, uint32_t pos, uint32_t len, unsigned int bits,
+			   bool is_signed)
 {
 	uint64_t r = 0, sign;
 	uint32_t last;
@@ -119,7 +121,8 @@ H(h_bfi, 4, bfi(a, b, (uint32_t)c, (uint32_t)f, in->size * 8u))
 /* find the offset-th set bit from base, upwards or downwards */
 static inline uint32_t fns(uint32_t mask, uint32_t base, int32_t offset)
 {
-	int32_t left = offset < 0 ? -(int32_t)(offset + 1) + 1 : offset, step = offset < 0 ? -1 : 1, at;
+	int32_t left = offset < 0 ? -(int32_t)(offset + 1) + 1 : offset,
+		step = offset < 0 ? -1 : 1, at;
 
 	if (!offset)
 		return base < 32 && mask >> base & 1 ? base : ~0u;
@@ -154,10 +157,12 @@ static inline uint32_t bmsk(uint32_t a, uint32_t b, bool wrap)
 }
 H(h_bmsk, 2, bmsk((uint32_t)a, (uint32_t)b, in->flags & F_WRAP))
 
-static inline uint32_t dp(uint32_t a, uint32_t b, uint32_t c, bool as, bool bs, unsigned int width, unsigned int from)
+static inline uint32_t dp(uint32_t a, uint32_t b, uint32_t c, bool as, bool bs, unsigned int width,
+			  unsigned int from)
 {
 	for (unsigned int k = 0; k < (width == 16 ? 2 : 4); k++) {
-		int32_t p, q = bs ? (int8_t)(b >> (8 * (k + from))) : (uint8_t)(b >> (8 * (k + from)));
+		int32_t p, q = bs ? (int8_t)(b >> (8 * (k + from))) :
+			       (uint8_t)(b >> (8 * (k + from)));
 
 		p = width == 16 ? (as ? (int16_t)(a >> (16 * k)) : (uint16_t)(a >> (16 * k))) :
 			as ? (int8_t)(a >> (8 * k)) : (uint8_t)(a >> (8 * k));
@@ -166,7 +171,8 @@ static inline uint32_t dp(uint32_t a, uint32_t b, uint32_t c, bool as, bool bs, 
 	return c;
 }
 H(h_dp4a, 3, dp((uint32_t)a, (uint32_t)b, (uint32_t)c, in->type == T_S32, in->type2 == T_S32, 8, 0))
-H(h_dp2a, 3, dp((uint32_t)a, (uint32_t)b, (uint32_t)c, in->type == T_S32, in->type2 == T_S32, 16, in->flags & F_HI ? 2 : 0))
+H(h_dp2a, 3, dp((uint32_t)a, (uint32_t)b, (uint32_t)c, in->type == T_S32, in->type2 == T_S32, 16,
+		in->flags & F_HI ? 2 : 0))
 
 static inline uint32_t byte_of(uint64_t v, uint32_t sel)
 {
@@ -190,7 +196,8 @@ static const uint8_t b4e[4][4] = { { 0, 7, 6, 5 }, { 1, 0, 7, 6 }, { 2, 1, 0, 7 
 static const uint8_t rc8[4][4] = { { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, { 2, 2, 2, 2 }, { 3, 3, 3, 3 } };
 static const uint8_t ecl[4][4] = { { 0, 1, 2, 3 }, { 1, 1, 2, 3 }, { 2, 2, 2, 3 }, { 3, 3, 3, 3 } };
 static const uint8_t ecr[4][4] = { { 0, 0, 0, 0 }, { 0, 1, 1, 1 }, { 0, 1, 2, 2 }, { 0, 1, 2, 3 } };
-static const uint8_t rc16[4][4] = { { 0, 1, 0, 1 }, { 2, 3, 2, 3 }, { 0, 1, 0, 1 }, { 2, 3, 2, 3 } };
+static const uint8_t rc16[4][4] = { { 0, 1, 0, 1 }, { 2, 3, 2, 3 }, { 0, 1, 0, 1 },
+				    { 2, 3, 2, 3 } };
 H(h_prmt, 3, select4(pair(a, b), c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15))
 H(prmt_f4e, 3, prmt_seq(pair(a, b), (uint32_t)c, f4e))
 H(prmt_b4e, 3, prmt_seq(pair(a, b), (uint32_t)c, b4e))
@@ -250,7 +257,8 @@ static xfn *prmt_select(const char *mode)
 	static const struct {
 		const char *name;
 		xfn *fn;
-	} modes[] = { { "f4e", prmt_f4e }, { "b4e", prmt_b4e }, { "rc8", prmt_rc8 }, { "ecl", prmt_ecl },
+	} modes[] = { { "f4e", prmt_f4e }, { "b4e", prmt_b4e }, { "rc8", prmt_rc8 },
+	{ "ecl", prmt_ecl },
 		      { "ecr", prmt_ecr }, { "rc16", prmt_rc16 } };
 
 	if (!mode)
@@ -266,7 +274,8 @@ xfn *alu_bits_select(enum gsr_opcode op, const struct xmods *md)
 	enum xtype t = md->t[0];
 	unsigned int size = xtype_size(t), log = size == 2 ? 0 : size == 4 ? 1 : 2;
 	bool b = t == T_B16 || t == T_B32 || t == T_B64, us32 = t == T_U32 || t == T_S32;
-	bool us = us32 || t == T_U64 || t == T_S64, two = md->n_types == 2 && us32 && (md->t[1] == T_U32 || md->t[1] == T_S32);
+	bool us = us32 || t == T_U64 || t == T_S64, two = md->n_types == 2 && us32 &&
+		  (md->t[1] == T_U32 || md->t[1] == T_S32);
 
 	if (md->n_types != 1 && !(two && (op == GSR_OP_DP4A || op == GSR_OP_DP2A)))
 		return NULL;
@@ -300,8 +309,10 @@ xfn *alu_bits_select(enum gsr_opcode op, const struct xmods *md)
 	case GSR_OP_BFE: return us ? h_bfe : NULL;
 	case GSR_OP_BFI: return t == T_B32 || t == T_B64 ? h_bfi : NULL;
 	case GSR_OP_FNS: return t == T_B32 ? h_fns : NULL;
-	case GSR_OP_SZEXT: return us32 && (md->flags == F_WRAP || md->flags == F_CLAMP) ? h_szext : NULL;
-	case GSR_OP_BMSK: return t == T_B32 && (md->flags == F_WRAP || md->flags == F_CLAMP) ? h_bmsk : NULL;
+	case GSR_OP_SZEXT: return us32 && (md->flags == F_WRAP || md->flags == F_CLAMP) ?
+		h_szext : NULL;
+	case GSR_OP_BMSK: return t == T_B32 && (md->flags == F_WRAP || md->flags == F_CLAMP) ?
+		h_bmsk : NULL;
 	case GSR_OP_DP4A: return two ? h_dp4a : NULL;
 	case GSR_OP_DP2A: return two && (md->flags == F_LO || md->flags == F_HI) ? h_dp2a : NULL;
 	case GSR_OP_PRMT: return t == T_B32 ? prmt_select(md->word) : NULL;

@@ -43,7 +43,8 @@ INT_CMP(cmp_s16, int16_t)
 INT_CMP(cmp_s32, int32_t)
 INT_CMP(cmp_s64, int64_t)
 
-static uint32_t cmp_float(const struct xinsn *in, const uint64_t *A, const uint64_t *B, uint32_t m, enum xtype t)
+static uint32_t cmp_float(const struct xinsn *in, const uint64_t *A, const uint64_t *B, uint32_t m,
+			  enum xtype t)
 {
 	uint32_t r = 0;
 
@@ -84,7 +85,8 @@ static uint32_t cmp_float(const struct xinsn *in, const uint64_t *A, const uint6
 	return r;
 }
 
-static uint32_t compare(const struct xinsn *in, const uint64_t *A, const uint64_t *B, uint32_t m, enum xtype t)
+static uint32_t compare(const struct xinsn *in, const uint64_t *A, const uint64_t *B, uint32_t m,
+			enum xtype t)
 {
 	switch (t) {
 	case T_U16: case T_B16: return cmp_u16(A, B, m, in->cmp);
@@ -104,7 +106,8 @@ static uint32_t combine(unsigned int op, uint32_t a, uint32_t b)
 
 static enum xresult h_setp(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
-	uint32_t r = compare(in, src(x, in->o[1]), src(x, in->o[2]), m, (enum xtype)in->type), n = ~r;
+	uint32_t r = compare(in, src(x, in->o[1]), src(x, in->o[2]), m, (enum xtype)in->type),
+		n = ~r;
 
 	if (in->op) {
 		uint32_t c = pred(x, in->p[2]);
@@ -195,7 +198,8 @@ xfn *alu_cmp_select(enum gsr_opcode op, const struct xmods *md)
 	switch (op) {
 	case GSR_OP_SELP: return md->n_types == 1 && size >= 2 && size <= 8 ? h_selp : NULL;
 	case GSR_OP_SLCT:
-		return md->n_types == 2 && size >= 2 && size <= 8 && (md->t[1] == T_S32 || md->t[1] == T_F32) ? h_slct : NULL;
+		return md->n_types == 2 && size >= 2 && size <= 8 &&
+		       (md->t[1] == T_S32 || md->t[1] == T_F32) ? h_slct : NULL;
 	case GSR_OP_TESTP: return md->n_types == 1 && (t == T_F32 || t == T_F64) ? h_testp : NULL;
 	default: return NULL;
 	}

@@ -17,7 +17,10 @@ static int64_t int_value(uint64_t v, enum xtype t)
 	}
 }
 
-/* The same value, held to the destination's bits: a wider register then has the extension PTX asks for */
+/*
+ * The same value, held to the destination's bits: a wider register then has the extension PTX asks
+ * for
+ */
 static uint64_t int_store(uint64_t v, enum xtype t)
 {
 	return (uint64_t)int_value(v, t);
@@ -106,7 +109,8 @@ static enum xresult float_to_int(struct xctx *x, const struct xinsn *in, uint32_
 
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
-		double v = to_integral(float_value(A[i], from, in->flags & F_FTZ), (enum xrnd)in->rnd);
+		double v = to_integral(float_value(A[i], from, in->flags & F_FTZ),
+				       (enum xrnd)in->rnd);
 		uint64_t r;
 
 		/* clamped to the destination's range; NaN is 0 */
@@ -124,7 +128,8 @@ static enum xresult float_to_int(struct xctx *x, const struct xinsn *in, uint32_
 }
 
 static const int host_mode[] = {
-	[R_NONE] = FE_TONEAREST, [R_RN] = FE_TONEAREST, [R_RZ] = FE_TOWARDZERO, [R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD,
+	[R_NONE] = FE_TONEAREST, [R_RN] = FE_TONEAREST, [R_RZ] = FE_TOWARDZERO,
+	[R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD,
 };
 
 /* 64-bit integers do not fit a double: keep what is lost in the last bit */
@@ -159,11 +164,13 @@ static enum xresult int_to_float(struct xctx *x, const struct xinsn *in, uint32_
 		else if (to == T_F32)
 			d[i] = f32_bits(u64 ? (float)(uint64_t)v : (float)v);
 		else
-			d[i] = half_from_f64(int_odd((uint64_t)v, !u64), to == T_BF16, (enum xrnd)in->rnd);
+			d[i] = half_from_f64(int_odd((uint64_t)v, !u64), to == T_BF16,
+					     (enum xrnd)in->rnd);
 		if (in->flags & F_SAT) {
 			bool pos = u64 ? v != 0 : v > 0;
 
-			d[i] = !pos ? 0 : to == T_F64 ? f64_bits(1) : to == T_F32 ? f32_bits(1) : to == T_F16 ? 0x3c00 : 0x3f80;
+			d[i] = !pos ? 0 : to == T_F64 ? f64_bits(1) : to == T_F32 ? f32_bits(1) :
+			       to == T_F16 ? 0x3c00 : 0x3f80;
 		}
 	}
 	fesetround(FE_TONEAREST);
@@ -182,7 +189,8 @@ static uint64_t float_store(const struct xinsn *in, double v, enum xtype to)
 	if ((in->flags & F_RELU) && v < 0)
 		v = 0;
 	if (in->flags & F_SATFINITE) {
-		double max = to == T_TF32 ? 0x1.ffcp127 : to == T_F16 || to == T_F16X2 ? 65504 : 0x1.fep127;
+		double max = to == T_TF32 ? 0x1.ffcp127 : to == T_F16 || to == T_F16X2 ?
+			     65504 : 0x1.fep127;
 
 		v = v > max ? max : v < -max ? -max : v;
 	}
@@ -204,12 +212,14 @@ static uint64_t float_store(const struct xinsn *in, double v, enum xtype to)
 			return u;
 		lost = u & 0x1fff;
 		u &= ~0x1fffu;
-		if (in->rnd == R_RNA ? lost >= 0x1000 : in->rnd == R_RZ ? 0 : lost > 0x1000 || (lost == 0x1000 && u & 0x2000))
+		if (in->rnd == R_RNA ? lost >= 0x1000 : in->rnd == R_RZ ? 0 : lost > 0x1000 ||
+		    (lost == 0x1000 && u & 0x2000))
 			u += 0x2000;
 		return u;
 	}
 	default:
-		return half_from_f64(v, to == T_BF16 || to == T_BF16X2, integral ? R_RN : (enum xrnd)in->rnd);
+		return half_from_f64(v, to == T_BF16 || to == T_BF16X2,
+				     integral ? R_RN : (enum xrnd)in->rnd);
 	}
 }
 
@@ -259,16 +269,19 @@ xfn *alu_cvt_select(const struct xmods *md)
 		return NULL;
 	/* only where f32 becomes narrower */
 	if (md->flags & (F_RELU | F_SATFINITE) &&
-	    (from != T_F32 || !(to == T_F16 || to == T_BF16 || to == T_F16X2 || to == T_BF16X2 || to == T_TF32) || md->flags & (F_SAT | F_FTZ)))
+	    (from != T_F32 || !(to == T_F16 || to == T_BF16 || to == T_F16X2 || to == T_BF16X2 ||
+				to == T_TF32) || md->flags & (F_SAT | F_FTZ)))
 		return NULL;
 	if (to == T_F16X2 || to == T_BF16X2)
 		return from == T_F32 && (md->rnd == R_RN || md->rnd == R_RZ) ? float_to_pair : NULL;
 	if (to == T_TF32)
-		return from == T_F32 && (md->rnd == R_RNA || md->rnd == R_RN || md->rnd == R_RZ) ? float_to_float : NULL;
+		return from == T_F32 && (md->rnd == R_RNA || md->rnd == R_RN || md->rnd == R_RZ) ?
+		       float_to_float : NULL;
 	if (fi && ti) {
 		if (md->rnd || md->flags & ~(unsigned int)F_SAT)
 			return NULL;
-		if (!md->flags && (to == T_U32 ? xtype_size(from) >= 4 : xtype_size(to) == 8 && from == T_U32))
+		if (!md->flags && (to == T_U32 ? xtype_size(from) >= 4 : xtype_size(to) == 8 &&
+				   from == T_U32))
 			return zext32;
 		return !md->flags && to == T_S64 && from == T_S32 ? sext32 : int_to_int;
 	}

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * f32 and f64. Round to nearest without flush or saturation is plain C; the rest sets the host's rounding mode around a
- * loop whose operands come from memory, so no arithmetic can leave it. f32 results that are NaN are the canonical one.
- * The approximate instructions are libm's correctly or almost correctly rounded functions: closer than hardware, not
- * equal to it bit by bit.
+ * f32 and f64. Round to nearest without flush or saturation is plain C; the rest sets the host's
+ * rounding mode around a loop whose operands come from memory, so no arithmetic can leave it. f32
+ * results that are NaN are the canonical one. The approximate instructions are libm's correctly or
+ * almost correctly rounded functions: closer than hardware, not equal to it bit by bit.
  */
 #include <fenv.h>
 #include <math.h>
 #include "exec_priv.h"
 
 static const int host_mode[] = {
-	[R_NONE] = FE_TONEAREST, [R_RN] = FE_TONEAREST, [R_RZ] = FE_TOWARDZERO, [R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD,
+	[R_NONE] = FE_TONEAREST, [R_RN] = FE_TONEAREST, [R_RZ] = FE_TOWARDZERO,
+	[R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD,
 };
 
 static inline float flush(float v, bool ftz)
@@ -92,7 +93,9 @@ static enum xresult name(struct xctx *x, const struct xinsn *in, uint32_t m) \
 	fesetround(FE_TONEAREST); \
 	return X_NEXT; \
 }
-#define ALL(name, e, e64) FAST32(name##_fast32, e) SLOW32(name##_slow32, e) FAST64(name##_fast64, e64) SLOW64(name##_slow64, e64)
+#define ALL(name, e, e64) FAST32(name##_fast32, e) SLOW32(name##_slow32, \
+							  e) FAST64(name##_fast64, \
+								    e64) SLOW64(name##_slow64, e64)
 #define PICK(name) { name##_fast32, name##_slow32, name##_fast64, name##_slow64 }
 
 ALL(add, p + q, p + q)
@@ -229,8 +232,10 @@ static xfn *unary_approx(enum gsr_opcode op)
 
 static xfn *arith(enum gsr_opcode op, const struct xmods *md, bool f64)
 {
-	static xfn *const fns[][4] = { PICK(add), PICK(sub), PICK(mul), PICK(fma), PICK(div), PICK(rcp), PICK(sqrt) };
-	bool slow = md->rnd > R_RN || md->flags & (F_FTZ | F_SAT), approx = md->flags & (F_APPROX | F_FULL);
+	static xfn *const fns[][4] = { PICK(add), PICK(sub), PICK(mul), PICK(fma), PICK(div),
+				       PICK(rcp), PICK(sqrt) };
+	bool slow = md->rnd > R_RN || md->flags & (F_FTZ | F_SAT),
+		approx = md->flags & (F_APPROX | F_FULL);
 	unsigned int k;
 
 	if (md->rnd > R_RP || (f64 && md->flags & (F_FTZ | F_SAT)) || (approx && md->rnd))

@@ -120,16 +120,19 @@ static uint16_t one(const struct xinsn *in, uint16_t a, uint16_t b, uint16_t c, 
 #define HALF(name, number) \
 static enum xresult name(struct xctx *x, const struct xinsn *in, uint32_t m) \
 { \
-	bool bf = in->type == T_BF16 || in->type == T_BF16X2, two = in->type == T_F16X2 || in->type == T_BF16X2; \
+	bool bf = in->type == T_BF16 || in->type == T_BF16X2, two = in->type == T_F16X2 || \
+		  in->type == T_BF16X2; \
 	uint64_t *d = dst(x, in->o[0]); \
 	const uint64_t *A = src(x, in->o[1]), *B = src(x, in->o[2]), *C = src(x, in->o[3]); \
 	struct xinsn op = *in; \
 	op.op = number; \
 	for (; m; m &= m - 1) { \
 		unsigned int i = (unsigned int)__builtin_ctz(m); \
-		uint64_t a = A[i], b = B[i], c = C[i], v = one(&op, (uint16_t)a, (uint16_t)b, (uint16_t)c, bf); \
+		uint64_t a = A[i], b = B[i], c = C[i], \
+			v = one(&op, (uint16_t)a, (uint16_t)b, (uint16_t)c, bf); \
 		if (two) \
-			v |= (uint64_t)one(&op, (uint16_t)(a >> 16), (uint16_t)(b >> 16), (uint16_t)(c >> 16), bf) << 16; \
+			v |= (uint64_t)one(&op, (uint16_t)(a >> 16), (uint16_t)(b >> 16), \
+					   (uint16_t)(c >> 16), bf) << 16; \
 		d[i] = v; \
 	} \
 	return X_NEXT; \
@@ -158,7 +161,8 @@ xfn *alu_half_select(enum gsr_opcode op, const struct xmods *md)
 	case GSR_OP_NEG: return h_neg;
 	case GSR_OP_MIN: return h_min;
 	case GSR_OP_MAX: return h_max;
-	case GSR_OP_EX2: return md->flags & F_APPROX || md->t[0] == T_BF16 || md->t[0] == T_BF16X2 ? h_ex2 : NULL;
+	case GSR_OP_EX2: return md->flags & F_APPROX || md->t[0] == T_BF16 || md->t[0] == T_BF16X2 ?
+		h_ex2 : NULL;
 	case GSR_OP_TANH: return md->flags & F_APPROX ? h_tanh : NULL;
 	default: return NULL;
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Integer arithmetic. Sums and low products need no type: what stands above a type's bits is never read. */
+/*
+ * Integer arithmetic. Sums and low products need no type: what stands above a type's bits is never
+ * read.
+ */
 #include "exec_priv.h"
 
 /* Handlers of one, two, three sources; e uses a, b, c */
@@ -24,7 +27,8 @@ static enum xresult name(struct xctx *x, const struct xinsn *in, uint32_t m) \
 { \
 	uint64_t *d = dst(x, in->o[0]); \
 	const uint64_t *A = src(x, in->o[1]), *B = src(x, in->o[2]), *C = src(x, in->o[3]); \
-	FOR_LANES(m, uint64_t a = A[i]; uint64_t b = B[i]; uint64_t c = C[i]; d[i] = (uint64_t)(e)); \
+	FOR_LANES(m, uint64_t a = A[i]; uint64_t b = B[i]; uint64_t c = C[i]; \
+		  d[i] = (uint64_t)(e)); \
 	return X_NEXT; \
 }
 
@@ -132,11 +136,13 @@ H2(minr_s32, relu((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b))
 H2(maxr_s32, relu((int32_t)a > (int32_t)b ? (int32_t)a : (int32_t)b))
 
 /* The carry flag: addc, subc, madc read it, .cc writes it. Subtraction keeps the borrow in it. */
-static enum xresult carry_op(struct xctx *x, const struct xinsn *in, uint32_t m, bool mul, bool sub, bool read)
+static enum xresult carry_op(struct xctx *x, const struct xinsn *in, uint32_t m, bool mul,
+			     bool sub, bool read)
 {
 	bool wide = in->size == 8, write = in->flags & F_CC;
 	uint64_t *d = dst(x, in->o[0]);
-	const uint64_t *A = src(x, in->o[1]), *B = src(x, in->o[2]), *C = mul ? src(x, in->o[3]) : NULL;
+	const uint64_t *A = src(x, in->o[1]), *B = src(x, in->o[2]),
+		*C = mul ? src(x, in->o[3]) : NULL;
 	uint32_t carry = x->w->carry;
 
 	for (; m; m &= m - 1) {
@@ -146,9 +152,12 @@ static enum xresult carry_op(struct xctx *x, const struct xinsn *in, uint32_t m,
 
 		if (mul) {
 			if (in->flags & F_HI)
-				a = in->type == T_S64 ? (uint64_t)(((s128)(int64_t)a * (int64_t)b) >> 64) :
-				    in->type == T_S32 ? (uint64_t)(((int64_t)(int32_t)a * (int32_t)b) >> 32) :
-				    wide ? (uint64_t)(((u128)a * b) >> 64) : ((uint64_t)(uint32_t)a * (uint32_t)b) >> 32;
+				a = in->type == T_S64 ?
+				    (uint64_t)(((s128)(int64_t)a * (int64_t)b) >> 64) :
+				    in->type == T_S32 ? (uint64_t)(((int64_t)(int32_t)a *
+								    (int32_t)b) >> 32) :
+				    wide ? (uint64_t)(((u128)a * b) >> 64) :
+					    ((uint64_t)(uint32_t)a * (uint32_t)b) >> 32;
 			else
 				a *= b;
 			b = C[i];
@@ -170,12 +179,18 @@ static enum xresult carry_op(struct xctx *x, const struct xinsn *in, uint32_t m,
 	return X_NEXT;
 }
 
-static enum xresult add_cc(struct xctx *x, const struct xinsn *in, uint32_t m) { return carry_op(x, in, m, false, false, false); }
-static enum xresult sub_cc(struct xctx *x, const struct xinsn *in, uint32_t m) { return carry_op(x, in, m, false, true, false); }
-static enum xresult mad_cc(struct xctx *x, const struct xinsn *in, uint32_t m) { return carry_op(x, in, m, true, false, false); }
-static enum xresult addc(struct xctx *x, const struct xinsn *in, uint32_t m) { return carry_op(x, in, m, false, false, true); }
-static enum xresult subc(struct xctx *x, const struct xinsn *in, uint32_t m) { return carry_op(x, in, m, false, true, true); }
-static enum xresult madc(struct xctx *x, const struct xinsn *in, uint32_t m) { return carry_op(x, in, m, true, false, true); }
+static enum xresult add_cc(struct xctx *x, const struct xinsn *in,
+			   uint32_t m) { return carry_op(x, in, m, false, false, false); }
+static enum xresult sub_cc(struct xctx *x, const struct xinsn *in,
+			   uint32_t m) { return carry_op(x, in, m, false, true, false); }
+static enum xresult mad_cc(struct xctx *x, const struct xinsn *in,
+			   uint32_t m) { return carry_op(x, in, m, true, false, false); }
+static enum xresult addc(struct xctx *x, const struct xinsn *in,
+			 uint32_t m) { return carry_op(x, in, m, false, false, true); }
+static enum xresult subc(struct xctx *x, const struct xinsn *in,
+			 uint32_t m) { return carry_op(x, in, m, false, true, true); }
+static enum xresult madc(struct xctx *x, const struct xinsn *in,
+			 uint32_t m) { return carry_op(x, in, m, true, false, true); }
 
 /* 0: 16 bits, 1: 32, 2: 64; + 3 signed. -1 other */
 static int shape(enum xtype t)
@@ -191,12 +206,14 @@ static int shape(enum xtype t)
 	}
 }
 
-#define BY_SHAPE(n) ((xfn *const[]){ h_##n##_u16, h_##n##_u32, h_##n##_u64, h_##n##_s16, h_##n##_s32, h_##n##_s64 })
+#define BY_SHAPE(n) ((xfn *const[]){ h_##n##_u16, h_##n##_u32, h_##n##_u64, h_##n##_s16, \
+				     h_##n##_s32, h_##n##_s64 })
 
 static xfn *mul_select(const struct xmods *md, int s, bool add)
 {
 	static xfn *const hi[2][6] = { { hi_u16, hi_u32, hi_u64, hi_s16, hi_s32, hi_s64 },
-				       { madh_u16, madh_u32, madh_u64, madh_s16, madh_s32, madh_s64 } };
+				       { madh_u16, madh_u32, madh_u64, madh_s16, madh_s32,
+					 madh_s64 } };
 	static xfn *const wide[2][6] = { { wide_u16, wide_u32, NULL, wide_s16, wide_s32, NULL },
 					 { madw_u16, madw_u32, NULL, madw_s16, madw_s32, NULL } };
 
@@ -255,7 +272,8 @@ xfn *alu_int_select(enum gsr_opcode op, const struct xmods *md)
 	case GSR_OP_ADD:
 	case GSR_OP_SUB:
 		if (md->flags & F_SAT)
-			return md->t[0] != T_S32 || md->flags & F_CC ? NULL : op == GSR_OP_ADD ? add_sat : sub_sat;
+			return md->t[0] != T_S32 || md->flags & F_CC ? NULL : op == GSR_OP_ADD ?
+			       add_sat : sub_sat;
 		if (md->flags & F_CC)
 			return !long_enough ? NULL : op == GSR_OP_ADD ? add_cc : sub_cc;
 		return op == GSR_OP_ADD ? add_any : sub_any;

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The 8-, 6- and 4-bit floating-point formats: conversions between pairs of them and f32, f16x2, bf16x2; and cvt.pack. */
+/*
+ * The 8-, 6- and 4-bit floating-point formats: conversions between pairs of them and f32, f16x2,
+ * bf16x2; and cvt.pack.
+ */
 #include <math.h>
 #include "exec_priv.h"
 
 const struct mini mini_e4m3 = { .mant = 3, .bias = 7, .max = 0x7e, .nan = 0x7f, .sign = 0x80 };
-const struct mini mini_e5m2 = { .mant = 2, .bias = 15, .max = 0x7b, .nan = 0x7f, .inf = 0x7c, .sign = 0x80 };
+const struct mini mini_e5m2 = { .mant = 2, .bias = 15, .max = 0x7b, .nan = 0x7f, .inf = 0x7c,
+				.sign = 0x80 };
 static const struct mini mini_e2m3 = { .mant = 3, .bias = 1, .max = 0x1f, .sign = 0x20 };
 static const struct mini mini_e3m2 = { .mant = 2, .bias = 3, .max = 0x1f, .sign = 0x20 };
 static const struct mini mini_e2m1 = { .mant = 1, .bias = 1, .max = 0x7, .sign = 0x8 };
 
 double mini_to_f64(uint8_t v, const struct mini *f)
 {
-	unsigned int bits = v & (f->sign - 1u), e = bits >> f->mant, m = bits & ((1u << f->mant) - 1);
+	unsigned int bits = v & (f->sign - 1u), e = bits >> f->mant,
+		m = bits & ((1u << f->mant) - 1);
 	double r;
 
 	if (f->inf && bits == f->inf)
@@ -23,7 +28,10 @@ double mini_to_f64(uint8_t v, const struct mini *f)
 	return v & f->sign ? -r : r;
 }
 
-/* To nearest even, .satfinite: what is above the greatest number becomes it. Formats without a NaN have the greatest number for it */
+/*
+ * To nearest even, .satfinite: what is above the greatest number becomes it. Formats without a NaN
+ * have the greatest number for it
+ */
 static uint8_t mini_from_f64(double v, const struct mini *f)
 {
 	uint8_t sign = signbit(v) ? f->sign : 0;
@@ -106,7 +114,8 @@ static enum xresult from_half(struct xctx *x, const struct xinsn *in, uint32_t m
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *A = src(x, in->o[1]);
 
-	FOR_LANES(m, d[i] = pack(in, half_to_f64((uint16_t)(A[i] >> 16), bf), half_to_f64((uint16_t)A[i], bf)));
+	FOR_LANES(m, d[i] = pack(in, half_to_f64((uint16_t)(A[i] >> 16), bf),
+				 half_to_f64((uint16_t)A[i], bf)));
 	return X_NEXT;
 }
 
@@ -124,7 +133,8 @@ static enum xresult to_half(struct xctx *x, const struct xinsn *in, uint32_t m)
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *A = src(x, in->o[1]);
 
-	FOR_LANES(m, d[i] = (uint32_t)half_from_f64(wide(in, A[i] >> shift & mask), bf, R_RN) << 16 |
+	FOR_LANES(m, d[i] = (uint32_t)half_from_f64(wide(in, A[i] >> shift & mask), bf,
+						    R_RN) << 16 |
 		  half_from_f64(wide(in, A[i] & mask), bf, R_RN));
 	return X_NEXT;
 }
@@ -154,7 +164,8 @@ xfn *alu_mini_select(const struct xmods *md)
 		return to == T_F16X2 && !sat ? to_half : NULL;
 	if (!is_mini(to) || !sat)
 		return NULL;
-	return from == T_F32 ? from_f32 : from == T_F16X2 && (to == T_E4M3X2 || to == T_E5M2X2) ? from_half : NULL;
+	return from == T_F32 ? from_f32 : from == T_F16X2 && (to == T_E4M3X2 || to == T_E5M2X2) ?
+	       from_half : NULL;
 }
 
 static int64_t clamped(int32_t v, unsigned int bits, bool is_signed)
@@ -164,7 +175,10 @@ static int64_t clamped(int32_t v, unsigned int bits, bool is_signed)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* cvt.pack.sat: a above b, both clamped to imm bits; what is left of the word comes from the lower bits of c */
+/*
+ * cvt.pack.sat: a above b, both clamped to imm bits; what is left of the word comes from the lower
+ * bits of c
+ */
 enum xresult x_cvt_pack(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	unsigned int bits = (unsigned int)in->imm;

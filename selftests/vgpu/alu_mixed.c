@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Arithmetic on mixed and packed floats: f32 with f16 or bf16 operands, pairs of f32; and comparisons of halves. */
+/*
+ * Arithmetic on mixed and packed floats: f32 with f16 or bf16 operands, pairs of f32; and
+ * comparisons of halves.
+ */
 #include <fenv.h>
 #include <math.h>
 #include "exec_priv.h"
 
 static const int host_mode[] = {
-	[R_NONE] = FE_TONEAREST, [R_RN] = FE_TONEAREST, [R_RZ] = FE_TOWARDZERO, [R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD,
+	[R_NONE] = FE_TONEAREST, [R_RN] = FE_TONEAREST, [R_RZ] = FE_TOWARDZERO,
+	[R_RM] = FE_DOWNWARD, [R_RP] = FE_UPWARD,
 };
 
 static inline float flush(float v, bool ftz)
@@ -42,7 +46,8 @@ static enum xresult mixed(struct xctx *x, const struct xinsn *in, uint32_t m)
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 		volatile float a = (float)half_to_f64((uint16_t)A[i], bf);
-		volatile float b = wide_b ? as_f32(B[i]) : (float)half_to_f64((uint16_t)B[i], bf), c = as_f32(C[i]);
+		volatile float b = wide_b ? as_f32(B[i]) : (float)half_to_f64((uint16_t)B[i], bf),
+			c = as_f32(C[i]);
 		volatile float r = calculate(in->mode, a, b, c);
 
 		d[i] = finish(r, in->flags);
@@ -63,8 +68,10 @@ static enum xresult packed(struct xctx *x, const struct xinsn *in, uint32_t m)
 		uint64_t v = 0;
 
 		for (s = 0; s < 64; s += 32) {
-			volatile float a = flush(as_f32(A[i] >> s), ftz), b = flush(as_f32(B[i] >> s), ftz);
-			volatile float c = flush(as_f32(C[i] >> s), ftz), r = calculate(in->mode, a, b, c);
+			volatile float a = flush(as_f32(A[i] >> s), ftz),
+				b = flush(as_f32(B[i] >> s), ftz);
+			volatile float c = flush(as_f32(C[i] >> s), ftz),
+				r = calculate(in->mode, a, b, c);
 
 			v |= (uint64_t)finish(r, in->flags) << s;
 		}
@@ -83,8 +90,10 @@ xfn *alu_mixed_select(enum gsr_opcode op, const struct xmods *md)
 	if (md->rnd > R_RP)
 		return NULL;
 	if (md->t[0] == T_F32X2)
-		return md->n_types == 1 && !(md->flags & ~(unsigned int)F_FTZ) && (!fma || md->rnd) ? handlers[1] : NULL;
-	if (md->t[0] != T_F32 || md->n_types != 2 || (md->t[1] != T_F16 && md->t[1] != T_BF16) || op == GSR_OP_MUL)
+		return md->n_types == 1 && !(md->flags & ~(unsigned int)F_FTZ) &&
+		       (!fma || md->rnd) ? handlers[1] : NULL;
+	if (md->t[0] != T_F32 || md->n_types != 2 || (md->t[1] != T_F16 && md->t[1] != T_BF16) ||
+	    op == GSR_OP_MUL)
 		return NULL;
 	return !(md->flags & ~(unsigned int)F_SAT) && (!fma || md->rnd) ? handlers[0] : NULL;
 }
@@ -134,7 +143,8 @@ enum xresult x_setp_x2(struct xctx *x, const struct xinsn *in, uint32_t m)
 		unsigned int i = (unsigned int)__builtin_ctz(k), h;
 
 		for (h = 0; h < 2; h++) {
-			bool v = holds((enum xcmp)in->cmp, half(in, A[i] >> (16 * h), bf), half(in, B[i] >> (16 * h), bf));
+			bool v = holds((enum xcmp)in->cmp, half(in, A[i] >> (16 * h), bf),
+				       half(in, B[i] >> (16 * h), bf));
 
 			r[h] |= (uint32_t)bool_op(in->op, v, c >> i & 1) << i;
 		}
@@ -149,7 +159,8 @@ enum xresult x_set_half(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	enum xtype to = (enum xtype)in->type, from = (enum xtype)in->type2;
 	bool two = from == T_F16X2 || from == T_BF16X2, bf = from == T_BF16 || from == T_BF16X2;
-	uint64_t yes = to == T_F16 || to == T_F16X2 ? 0x3c00 : to == T_BF16 || to == T_BF16X2 ? 0x3f80 :
+	uint64_t yes = to == T_F16 || to == T_F16X2 ? 0x3c00 : to == T_BF16 ||
+		       to == T_BF16X2 ? 0x3f80 :
 		to == T_F32 ? f32_bits(1) : two || xtype_size(to) == 2 ? 0xffff : 0xffffffff;
 	const uint64_t *A = src(x, in->o[1]), *B = src(x, in->o[2]);
 	uint64_t *d = dst(x, in->o[0]);
@@ -158,7 +169,8 @@ enum xresult x_set_half(struct xctx *x, const struct xinsn *in, uint32_t m)
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 		bool lo = holds((enum xcmp)in->cmp, half(in, A[i], bf), half(in, B[i], bf));
-		bool hi = two && holds((enum xcmp)in->cmp, half(in, A[i] >> 16, bf), half(in, B[i] >> 16, bf));
+		bool hi = two && holds((enum xcmp)in->cmp, half(in, A[i] >> 16, bf),
+				       half(in, B[i] >> 16, bf));
 
 		lo = bool_op(in->op, lo, c >> i & 1);
 		hi = two && bool_op(in->op, hi, c >> i & 1);

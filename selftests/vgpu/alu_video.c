@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Video instructions: on parts of words, and on pairs and quads of parts. Everything fits 64 bits before it is cut off. */
+/*
+ * Video instructions: on parts of words, and on pairs and quads of parts. Everything fits 64 bits
+ * before it is cut off.
+ */
 #include "alu_video.h"
 
 static int64_t part(uint64_t v, struct xpart p, bool is_signed)
@@ -87,15 +90,18 @@ static uint32_t simd(const struct xvideo *v, uint32_t a, uint32_t b, uint32_t c)
 	unsigned int i;
 
 	for (i = 0; i < v->lanes; i++) {
-		int64_t t = primary(v, part(both >> (v->asel[i] * bits), (struct xpart){ 0, bits }, v->asigned),
-				    part(both >> (v->bsel[i] * bits), (struct xpart){ 0, bits }, v->bsigned));
+		int64_t t = primary(v, part(both >> (v->asel[i] * bits), (struct xpart){ 0, bits },
+					    v->asigned),
+				    part(both >> (v->bsel[i] * bits), (struct xpart){ 0, bits },
+					 v->bsigned));
 
 		if (v->sat)
 			t = clamp(t, bits, v->dsigned);
 		if (v->second == A_ADD)
 			d += v->mask >> i & 1 ? (uint32_t)t : 0;
 		else
-			d |= (v->mask >> i & 1 ? (uint32_t)t & mask : c >> (i * bits) & mask) << (i * bits);
+			d |= (v->mask >> i & 1 ? (uint32_t)t & mask : c >> (i * bits) &
+			      mask) << (i * bits);
 	}
 	return d;
 }
@@ -106,7 +112,9 @@ enum xresult x_video(struct xctx *x, const struct xinsn *in, uint32_t m)
 	uint64_t *d = dst(x, in->o[0]);
 	const uint64_t *A = src(x, in->o[1]), *B = src(x, in->o[2]), *C = src(x, in->o[3]);
 
-	FOR_LANES(m, uint32_t a = (uint32_t)A[i]; uint32_t b = (uint32_t)B[i]; uint32_t c = (uint32_t)C[i];
-		  d[i] = v->lanes ? simd(v, a, b, c) : v->op == VO_MAD ? multiply(v, a, b, c) : scalar(v, a, b, c));
+	FOR_LANES(m, uint32_t a = (uint32_t)A[i]; uint32_t b = (uint32_t)B[i];
+		  uint32_t c = (uint32_t)C[i];
+		  d[i] = v->lanes ? simd(v, a, b, c) : v->op == VO_MAD ? multiply(v, a, b, c) :
+		  scalar(v, a, b, c));
 	return X_NEXT;
 }

@@ -20,7 +20,8 @@ struct xvideo {
 	bool minus_ab, minus_c, plus_one;	/* vmad */
 	uint8_t shift;
 	uint8_t lanes;			/* 2, 4: SIMD */
-	uint8_t mask, asel[4], bsel[4];	/* SIMD: results that count; where elements come from in b:a */
+	uint8_t mask, asel[4], bsel[4];	/* SIMD: results that count; where elements come from in
+					 * b:a */
 };
 
 xfn x_video;

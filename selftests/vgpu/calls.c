@@ -66,11 +66,13 @@ bool vg_calls_init(void)
 	const char *locks = getenv("VGPU_LOCKS") ?: "none", *pauses = getenv("VGPU_DELAYS") ?: "";
 
 	if (!parse_locks(locks)) {
-		vg_say("$VGPU_LOCKS is \"%s\": give 1, all, none, or names of calls with commas", locks);
+		vg_say("$VGPU_LOCKS is \"%s\": give 1, all, none, or names of calls with commas",
+		       locks);
 		return false;
 	}
 	if (!parse_delays(pauses)) {
-		vg_say("$VGPU_DELAYS is \"%s\": give SEED or SEED:MAX_US, at most a second", pauses);
+		vg_say("$VGPU_DELAYS is \"%s\": give SEED or SEED:MAX_US, at most a second",
+		       pauses);
 		return false;
 	}
 	return true;
@@ -159,7 +161,8 @@ CUresult vg_enter_ctx(struct CUctx_st **ctx)
 		return r;
 	*ctx = vg_current();
 	if (!*ctx)
-		return vg_leave(vg_current_gone() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT);
+		return vg_leave(vg_current_gone() ? CUDA_ERROR_CONTEXT_IS_DESTROYED :
+				CUDA_ERROR_INVALID_CONTEXT);
 	if (!(*ctx)->alive)
 		return vg_leave(CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	return CUDA_SUCCESS;

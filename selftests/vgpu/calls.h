@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What every driver call does at its entry and its exit, and how a driver call gets in the way of others.
+ * What every driver call does at its entry and its exit, and how a driver call gets in the way of
+ * others.
  *
- * NVIDIA's driver has a lock for each context. Some calls wait for the context's work and hold it meanwhile, so every other
- * call on the context waits for that work too, on whichever thread: launches, queries, copies. $VGPU_LOCKS says which calls do
- * so here: "none" (the default), "1" for those that NVIDIA's driver makes wait each time, "all", or names of the table with
- * commas. Calls that only wait (cuStreamSynchronize, cuCtxSynchronize, cuEventSynchronize) hold nothing.
+ * NVIDIA's driver has a lock for each context. Some calls wait for the context's work and hold it
+ * meanwhile, so every other call on the context waits for that work too, on whichever thread:
+ * launches, queries, copies. $VGPU_LOCKS says which calls do so here: "none" (the default), "1" for
+ * those that NVIDIA's driver makes wait each time, "all", or names of the table with commas. Calls
+ * that only wait (cuStreamSynchronize, cuCtxSynchronize, cuEventSynchronize) hold nothing.
  *
- * $VGPU_DELAYS=SEED[:MAX_US] makes calls pause for up to MAX_US (200) microseconds at entry and exit. A thread's pauses follow
- * from the seed and from how many threads made a call before its first.
+ * $VGPU_DELAYS=SEED[:MAX_US] makes calls pause for up to MAX_US (200) microseconds at entry and
+ * exit. A thread's pauses follow from the seed and from how many threads made a call before its
+ * first.
  */
 #ifndef VGPU_CALLS_H
 #define VGPU_CALLS_H
@@ -28,10 +31,13 @@
 	X(ARRAY_DESTROY, "cuArrayDestroy", true) \
 	X(MEMCPY, "cuMemcpy", true)			/* synchronous copies and sets \
 		of the host's memory */ \
-	X(FULL, "full", true)				/* whatever queues work behind VG_QUEUE_MAX operations */ \
+	X(FULL, "full", \
+	  true)				/* whatever queues work behind VG_QUEUE_MAX operations */ \
 	X(MODULE_LOAD, "cuModuleLoad", true)		/* and its other forms */ \
-	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", false)	/* cuKernelGetFunction, cuFuncLoad */ \
-	X(LAUNCH, "cuLaunchKernel", false)		/* of a function that nothing has loaded yet */ \
+	X(MODULE_GET_FUNCTION, "cuModuleGetFunction", \
+	  false)	/* cuKernelGetFunction, cuFuncLoad */ \
+	X(LAUNCH, "cuLaunchKernel", \
+	  false)		/* of a function that nothing has loaded yet */ \
 	X(GRAPH_INSTANTIATE, "cuGraphInstantiate", false) \
 	X(MEM_ALLOC, "cuMemAlloc", false)		/* managed memory too */ \
 	X(MEM_HOST_ALLOC, "cuMemHostAlloc", false)
@@ -52,11 +58,16 @@ bool vg_calls_init(void);
 
 /* All of them pause and take vg.lock; with an error they have unlocked it again */
 CUresult vg_enter_any(void);			/* in whatever state the library is */
-CUresult vg_enter_device(void);			/* initialized and no sticky error: it needs no context's lock */
-CUresult vg_enter(void);			/* the same, and nobody holds the current context, if there is one */
+/* initialized and no sticky error: it needs no context's lock */
+CUresult vg_enter_device(void);
+/* the same, and nobody holds the current context, if there is one */
+CUresult vg_enter(void);
 CUresult vg_enter_ctx(struct CUctx_st **ctx);	/* the same, and a current context */
 CUresult vg_leave(CUresult r);			/* unlock, return @r */
-/* The call is on @ctx too. true: it waited, so what was looked up is to be looked up again; *@r: sticky error */
+/*
+ * The call is on @ctx too. true: it waited, so what was looked up is to be looked up again; *@r:
+ * sticky error
+ */
 bool vg_await(const struct CUctx_st *ctx, CUresult *r);
 
 /* Wait for what @ctx (NULL: any) has to do, holding it if the call is one of $VGPU_LOCKS */

@@ -6,7 +6,10 @@
 
 #define STACK_MAX 64
 
-/* A context that was destroyed may stand in the stacks of other threads: its memory stays, its handle may be another's */
+/*
+ * A context that was destroyed may stand in the stacks of other threads: its memory stays, its
+ * handle may be another's
+ */
 static __thread struct { struct CUctx_st *ctx; uint64_t id; } stack[STACK_MAX];
 static __thread unsigned int depth;
 
@@ -137,12 +140,14 @@ CUDADRV_API CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevic
 	return ctx_new(pctx, flags, dev);
 }
 
-CUDADRV_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n, unsigned int flags, CUdevice dev)
+CUDADRV_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n,
+				    unsigned int flags, CUdevice dev)
 {
 	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : ctx_new(pctx, flags, dev);
 }
 
-CUDADRV_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+CUDADRV_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags,
+				    CUdevice dev)
 {
 	if (params && (params->numExecAffinityParams || params->cigParams))
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
@@ -408,7 +413,8 @@ CUDADRV_API CUresult cuCtxGetFlags(unsigned int *flags)
 CUDADRV_API CUresult cuCtxSetFlags(unsigned int flags)
 {
 	struct CUctx_st *ctx;
-	CUresult r = flags & ~(unsigned int)CU_CTX_FLAGS_MASK ? CUDA_ERROR_INVALID_VALUE : vg_enter_ctx(&ctx);
+	CUresult r = flags & ~(unsigned int)CU_CTX_FLAGS_MASK ? CUDA_ERROR_INVALID_VALUE :
+		     vg_enter_ctx(&ctx);
 
 	if (r)
 		return r;

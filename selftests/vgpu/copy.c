@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: copies and sets. Each call exists for the legacy and for the per-thread default stream; synchronous ones wait
- * for their operation. Pageable host memory is staged on the way in and waited for on the way out, as the driver does.
+ * Driver API: copies and sets. Each call exists for the legacy and for the per-thread default
+ * stream; synchronous ones wait for their operation. Pageable host memory is staged on the way in
+ * and waited for on the way out, as the driver does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static bool on_device(const struct CUstream_st *s, uint64_t addr)
 	return region && region->kind == VG_MEM_DEVICE && region->ctx->gpu == s->ctx->gpu;
 }
 
-static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_end, size_t size, CUstream stream, bool own, bool wait)
+static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_end, size_t size,
+		     CUstream stream, bool own, bool wait)
 {
 	struct CUstream_st *s;
 	struct vg_op *op;
@@ -127,13 +129,14 @@ CUDADRV_API CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size
 	return copy(dst, ANY, src, ANY, size, stream, false, false);
 }
 
-CUDADRV_API CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+CUDADRV_API CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size,
+					CUstream stream)
 {
 	return copy(dst, ANY, src, ANY, size, stream, true, false);
 }
 
-static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t size, CUstream stream, bool own,
-			  bool wait)
+static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+			  size_t size, CUstream stream, bool own, bool wait)
 {
 	CUresult r = vg_enter();
 
@@ -150,23 +153,26 @@ static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, C
 	return r ? r : copy(dst, DEVICE, src, DEVICE, size, stream, own, wait);
 }
 
-CUDADRV_API CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc, size_t size)
+CUDADRV_API CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc,
+				  size_t size)
 {
 	return copy_peer(dst, dc, src, sc, size, NULL, false, true);
 }
 
-CUDADRV_API CUresult cuMemcpyPeer_ptds(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc, size_t size)
+CUDADRV_API CUresult cuMemcpyPeer_ptds(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc,
+				       size_t size)
 {
 	return copy_peer(dst, dc, src, sc, size, NULL, true, true);
 }
 
-CUDADRV_API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc, size_t size, CUstream stream)
+CUDADRV_API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc,
+				       size_t size, CUstream stream)
 {
 	return copy_peer(dst, dc, src, sc, size, stream, false, false);
 }
 
-CUDADRV_API CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc, size_t size,
-					    CUstream stream)
+CUDADRV_API CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr dst, CUcontext dc, CUdeviceptr src,
+					    CUcontext sc, size_t size, CUstream stream)
 {
 	return copy_peer(dst, dc, src, sc, size, stream, true, false);
 }
@@ -180,18 +186,22 @@ struct side {
 	CUarray array;
 };
 
-static CUresult place(const struct side *p, size_t width, size_t rows, size_t planes, char **at, size_t *pitch, size_t *plane)
+static CUresult place(const struct side *p, size_t width, size_t rows, size_t planes, char **at,
+		      size_t *pitch, size_t *plane)
 {
 	uint64_t base;
 	size_t extent, rows_of_plane = p->height ? p->height : rows;
 
 	if (p->type == CU_MEMORYTYPE_ARRAY)
-		return vg_array_place(p->array, (const size_t[]){ p->x, p->y, p->z }, width, rows, planes, at, pitch, plane);
-	if (p->type != CU_MEMORYTYPE_HOST && p->type != CU_MEMORYTYPE_DEVICE && p->type != CU_MEMORYTYPE_UNIFIED)
+		return vg_array_place(p->array, (const size_t[]){ p->x, p->y, p->z }, width, rows,
+				      planes, at, pitch, plane);
+	if (p->type != CU_MEMORYTYPE_HOST && p->type != CU_MEMORYTYPE_DEVICE &&
+	    p->type != CU_MEMORYTYPE_UNIFIED)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pitch = p->pitch ? p->pitch : width;
 	if (*pitch < width + p->x || rows_of_plane < rows ||
-	    __builtin_mul_overflow(*pitch, rows_of_plane, plane) || __builtin_mul_overflow(*plane, p->z + planes, &extent))
+	    __builtin_mul_overflow(*pitch, rows_of_plane, plane) ||
+	    __builtin_mul_overflow(*plane, p->z + planes, &extent))
 		return CUDA_ERROR_INVALID_VALUE;
 	base = p->type == CU_MEMORYTYPE_HOST ? H(p->host) : p->device;
 	if (!base)
@@ -204,8 +214,8 @@ static CUresult place(const struct side *p, size_t width, size_t rows, size_t pl
 	return CUDA_SUCCESS;
 }
 
-static CUresult rows_new(const struct side *dst, const struct side *src, size_t width, size_t height, size_t depth,
-			 struct vg_op **out)
+static CUresult rows_new(const struct side *dst, const struct side *src, size_t width,
+			 size_t height, size_t depth, struct vg_op **out)
 {
 	struct vg_op *op;
 	char *from = NULL, *to = NULL;
@@ -219,7 +229,8 @@ static CUresult rows_new(const struct side *dst, const struct side *src, size_t 
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = place(dst, width, height, depth, &to, &op->copy2d.dst_pitch, &op->copy2d.dst_plane);
 	if (!r)
-		r = place(src, width, height, depth, &from, &op->copy2d.src_pitch, &op->copy2d.src_plane);
+		r = place(src, width, height, depth, &from, &op->copy2d.src_pitch,
+			  &op->copy2d.src_plane);
 	if (r) {
 		vg_op_free(op);
 		return r;
@@ -233,8 +244,8 @@ static CUresult rows_new(const struct side *dst, const struct side *src, size_t 
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy_rows(const struct side *dst, const struct side *src, size_t width, size_t height, size_t depth, CUstream stream,
-			  bool own, bool wait)
+static CUresult copy_rows(const struct side *dst, const struct side *src, size_t width,
+			  size_t height, size_t depth, CUstream stream, bool own, bool wait)
 {
 	struct CUstream_st *s;
 	struct vg_op *op;
@@ -247,7 +258,8 @@ static CUresult copy_rows(const struct side *dst, const struct side *src, size_t
 	if (r || !op)
 		return vg_leave(r);
 	/* pageable memory on either side: wait, which staging row by row would come to */
-	if (!s->capture && (!vg_region_find(H(op->copy2d.dst)) || !vg_region_find(H(op->copy2d.src))))
+	if (!s->capture && (!vg_region_find(H(op->copy2d.dst)) ||
+			    !vg_region_find(H(op->copy2d.src))))
 		wait = true;
 	return finish(s, op, wait, sync);
 }
@@ -258,8 +270,10 @@ static CUresult copy2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool w
 
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
-	dst = (struct side) { c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, 0, c->dstPitch, 0, c->dstArray };
-	src = (struct side) { c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, 0, c->srcPitch, 0, c->srcArray };
+	dst = (struct side) { c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY,
+			      0, c->dstPitch, 0, c->dstArray };
+	src = (struct side) { c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY,
+			      0, c->srcPitch, 0, c->srcArray };
 	/* the plane of a 2-D copy is whatever it needs */
 	dst.height = dst.y + c->Height;
 	src.height = src.y + c->Height;
@@ -268,9 +282,11 @@ static CUresult copy2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool w
 
 static void sides(const CUDA_MEMCPY3D *c, struct side *dst, struct side *src)
 {
-	*dst = (struct side) { c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch,
+	*dst = (struct side) { c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY,
+			       c->dstZ, c->dstPitch,
 			       c->dstHeight, c->dstArray };
-	*src = (struct side) { c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, c->srcZ, c->srcPitch,
+	*src = (struct side) { c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY,
+			       c->srcZ, c->srcPitch,
 			       c->srcHeight, c->srcArray };
 }
 
@@ -421,9 +437,11 @@ CUresult vg_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct vg_op **out)
 	*out = NULL;
 	if (!p->width || !p->height)
 		return CUDA_SUCCESS;
-	if (__builtin_mul_overflow(p->width, (size_t)p->elementSize, &row) || (p->height > 1 && p->pitch < row) ||
-	    __builtin_mul_overflow(p->height - 1, p->pitch, &extent) || __builtin_add_overflow(extent, row, &extent) ||
-	    p->dst % p->elementSize || !vg_region_covers(p->dst, extent))
+	if (__builtin_mul_overflow(p->width, (size_t)p->elementSize, &row) ||
+	    (p->height > 1 && p->pitch < row) ||
+	    __builtin_mul_overflow(p->height - 1, p->pitch, &extent) ||
+	    __builtin_add_overflow(extent, row, &extent) || p->dst % p->elementSize ||
+	    !vg_region_covers(p->dst, extent))
 		return CUDA_ERROR_INVALID_VALUE;
 	op = vg_op_new(VG_OP_SET);
 	if (!op)
@@ -438,8 +456,8 @@ CUresult vg_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct vg_op **out)
 	return CUDA_SUCCESS;
 }
 
-static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int element, size_t width, size_t height,
-		    CUstream stream, bool own, bool wait)
+static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int element,
+		    size_t width, size_t height, CUstream stream, bool own, bool wait)
 {
 	const CUDA_MEMSET_NODE_PARAMS p = { dst, pitch, value, element, width, height };
 	struct CUstream_st *s;
@@ -461,27 +479,33 @@ static CUresult set(CUdeviceptr dst, size_t pitch, uint32_t value, unsigned int 
 	{ \
 		return set(d, 0, v, bits / 8, n, 1, NULL, true, true); \
 	} \
-	CUDADRV_API CUresult cuMemsetD##bits##Async(CUdeviceptr d, TYPE v, size_t n, CUstream stream) \
+	CUDADRV_API CUresult cuMemsetD##bits##Async(CUdeviceptr d, TYPE v, size_t n, \
+						    CUstream stream) \
 	{ \
 		return set(d, 0, v, bits / 8, n, 1, stream, false, false); \
 	} \
-	CUDADRV_API CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr d, TYPE v, size_t n, CUstream stream) \
+	CUDADRV_API CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr d, TYPE v, size_t n, \
+							 CUstream stream) \
 	{ \
 		return set(d, 0, v, bits / 8, n, 1, stream, true, false); \
 	} \
-	CUDADRV_API CUresult cuMemsetD2D##bits##_v2(CUdeviceptr d, size_t pitch, TYPE v, size_t w, size_t h) \
+	CUDADRV_API CUresult cuMemsetD2D##bits##_v2(CUdeviceptr d, size_t pitch, TYPE v, \
+						    size_t w, size_t h) \
 	{ \
 		return set(d, pitch, v, bits / 8, w, h, NULL, false, true); \
 	} \
-	CUDADRV_API CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr d, size_t pitch, TYPE v, size_t w, size_t h) \
+	CUDADRV_API CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr d, size_t pitch, TYPE v, \
+							 size_t w, size_t h) \
 	{ \
 		return set(d, pitch, v, bits / 8, w, h, NULL, true, true); \
 	} \
-	CUDADRV_API CUresult cuMemsetD2D##bits##Async(CUdeviceptr d, size_t pitch, TYPE v, size_t w, size_t h, CUstream stream) \
+	CUDADRV_API CUresult cuMemsetD2D##bits##Async(CUdeviceptr d, size_t pitch, TYPE v, \
+						      size_t w, size_t h, CUstream stream) \
 	{ \
 		return set(d, pitch, v, bits / 8, w, h, stream, false, false); \
 	} \
-	CUDADRV_API CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr d, size_t pitch, TYPE v, size_t w, size_t h, CUstream stream) \
+	CUDADRV_API CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr d, size_t pitch, TYPE v, \
+							   size_t w, size_t h, CUstream stream) \
 	{ \
 		return set(d, pitch, v, bits / 8, w, h, stream, true, false); \
 	}

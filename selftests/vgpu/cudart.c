@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Runtime API: finding the driver, errors, what nvcc's code registers at start, and launches. Modules are loaded as libraries
- * when something of them is first used.
+ * Runtime API: finding the driver, errors, what nvcc's code registers at start, and launches.
+ * Modules are loaded as libraries when something of them is first used.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,7 +21,8 @@ struct fat {
 	struct managed *managed;
 };
 
-struct symbol {			/* a kernel or a variable, by the address of its shadow on the host */
+/* a kernel or a variable, by the address of its shadow on the host */
+struct symbol {
 	struct symbol *next;
 	const void *host;
 	struct fat *fat;
@@ -86,10 +87,12 @@ static void start(void)
 		return;
 	}
 	for (int own = 0; own < 2; own++) {
-		cuuint64_t flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+		cuuint64_t flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM :
+				   CU_GET_PROC_ADDRESS_LEGACY_STREAM;
 
 #define X(name, symbol) \
-		r = get(#name, (void **)&rt_driver[own].p_##name, RT_DRIVER_VERSION, flags, &status); \
+		r = get(#name, (void **)&rt_driver[own].p_##name, RT_DRIVER_VERSION, \
+			flags, &status); \
 		if (r || !rt_driver[own].p_##name) { \
 			fprintf(stderr, "vgpu runtime: the driver has no %s\n", #name); \
 			return; \
@@ -106,9 +109,13 @@ cudaError_t rt_ready(void)
 	return rt_fail(start_error);
 }
 
-/* @own: of a program that was compiled for default streams of its threads. Flags and results have the driver's numbers */
-static cudaError_t entry_point(const char *symbol, void **fn, unsigned int version, unsigned long long flags,
-			       CUdriverProcAddressQueryResult *found, bool own)
+/*
+ * @own: of a program that was compiled for default streams of its threads. Flags and results have
+ * the driver's numbers
+ */
+static cudaError_t entry_point(const char *symbol, void **fn, unsigned int version,
+			       unsigned long long flags, CUdriverProcAddressQueryResult *found,
+			       bool own)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
 	cudaError_t e = symbol && fn ? rt_ready() : rt_fail(cudaErrorInvalidValue);
@@ -117,17 +124,20 @@ static cudaError_t entry_point(const char *symbol, void **fn, unsigned int versi
 	if (e)
 		return e;
 	if (!flags)
-		flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+		flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM :
+			CU_GET_PROC_ADDRESS_LEGACY_STREAM;
 	r = get(symbol, fn, (int)version, flags, &status);
 	if (found)
 		*found = status;
 	return rt_error(r);
 }
 
-RT_BOTH(cudaGetDriverEntryPointByVersion, _ptsz, (const char *symbol, void **fn, unsigned int version, unsigned long long flags,
+RT_BOTH(cudaGetDriverEntryPointByVersion, _ptsz,
+	(const char *symbol, void **fn, unsigned int version, unsigned long long flags,
 	CUdriverProcAddressQueryResult *found), entry_point(symbol, fn, version, flags, found, own))
 RT_BOTH(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **fn, unsigned long long flags,
-	CUdriverProcAddressQueryResult *found), entry_point(symbol, fn, RT_DRIVER_VERSION, flags, found, own))
+	CUdriverProcAddressQueryResult *found), entry_point(symbol, fn, RT_DRIVER_VERSION, flags,
+							    found, own))
 
 CUresult rt_primary(int dev, CUcontext *ctx)
 {
@@ -197,13 +207,15 @@ int rt_device(void)
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
-			    dim3 *block, dim3 *grid, int *warp);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext, size_t size, int constant, int global);
-void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name, int ext, size_t size, int constant,
-			      int global);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, dim3 *block, dim3 *grid, int *warp);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+		       size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name,
+			      int ext, size_t size, int constant, int global);
 char __cudaInitModule(void **handle);
-unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
+unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+					 struct CUstream_st *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 
 static size_t bucket(const void *p)
@@ -264,7 +276,8 @@ RT_API void __cudaUnregisterFatBinary(void **handle)
 	free(f);
 }
 
-static void add_symbol(void **handle, const void *host, const char *name, bool function, size_t size)
+static void add_symbol(void **handle, const void *host, const char *name, bool function,
+		       size_t size)
 {
 	struct symbol *s = calloc(1, sizeof(*s));
 
@@ -281,20 +294,21 @@ static void add_symbol(void **handle, const void *host, const char *name, bool f
 	pthread_mutex_unlock(&lock);
 }
 
-RT_API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
-				   dim3 *block, dim3 *grid, int *warp)
+RT_API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+				   int limit, void *tid, void *bid, dim3 *block,
+				   dim3 *grid, int *warp)
 {
 	add_symbol(handle, host, name, true, 0);
 }
 
-RT_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext, size_t size, int constant,
-			      int global)
+RT_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+			      size_t size, int constant, int global)
 {
 	add_symbol(handle, host, name, false, size);
 }
 
-RT_API void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name, int ext, size_t size,
-				     int constant, int global)
+RT_API void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name,
+				     int ext, size_t size, int constant, int global)
 {
 	struct fat *f = (struct fat *)handle;
 	struct managed *m = calloc(1, sizeof(*m));
@@ -314,7 +328,8 @@ static CUresult load(struct fat *f)
 	if (f->loaded)
 		return f->status;
 	f->loaded = true;
-	f->status = rt_driver[0].p_cuLibraryLoadData(&f->library, f->image, NULL, NULL, 0, NULL, NULL, 0);
+	f->status = rt_driver[0].p_cuLibraryLoadData(&f->library, f->image, NULL, NULL,
+						     0, NULL, NULL, 0);
 	for (struct managed *m = f->managed; m && !f->status; m = m->next) {
 		CUdeviceptr ptr;
 		size_t size;
@@ -386,7 +401,8 @@ cudaError_t rt_variable(const void *host, CUdeviceptr *ptr, size_t *size)
 	if (s && !s->ptr[dev]) {
 		r = load(s->fat);
 		if (!r)
-			r = rt_driver[0].p_cuLibraryGetGlobal(&s->ptr[dev], &s->size, s->fat->library, s->name);
+			r = rt_driver[0].p_cuLibraryGetGlobal(&s->ptr[dev], &s->size,
+							      s->fat->library, s->name);
 	}
 	if (s && ptr)
 		*ptr = s->ptr[dev];
@@ -405,7 +421,10 @@ void rt_forget_context(int dev)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Launches. <<<>>> pushes its configuration, the stub pops it: they nest when arguments launch something themselves. */
+/*
+ * Launches. <<<>>> pushes its configuration, the stub pops it: they nest when arguments launch
+ * something themselves.
+ */
 
 struct configuration {
 	dim3 grid, block;
@@ -415,7 +434,8 @@ struct configuration {
 static __thread struct configuration pushed[16];
 static __thread unsigned int n_pushed;
 
-RT_API unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
+RT_API unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+						struct CUstream_st *stream)
 {
 	if (n_pushed == sizeof(pushed) / sizeof(pushed[0]))
 		return 1;
@@ -442,14 +462,17 @@ static cudaError_t launched(CUresult r, dim3 g, dim3 b)
 {
 	int max = 1024;
 
-	rt_driver[0].p_cuDeviceGetAttribute(&max, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, rt_device());
-	if (r == CUDA_ERROR_INVALID_VALUE && (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z || g.y > 65535 || g.z > 65535 ||
-					      g.x > 0x7fffffff || (uint64_t)b.x * b.y * b.z > (uint64_t)max))
+	rt_driver[0].p_cuDeviceGetAttribute(&max, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+					    rt_device());
+	if (r == CUDA_ERROR_INVALID_VALUE && (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z ||
+					      g.y > 65535 || g.z > 65535 || g.x > 0x7fffffff ||
+					      (uint64_t)b.x * b.y * b.z > (uint64_t)max))
 		return rt_fail(cudaErrorInvalidConfiguration);
 	return rt_error(r);
 }
 
-static cudaError_t launch(CUkernel kernel, dim3 g, dim3 b, void **args, size_t shared, cudaStream_t stream, bool own)
+static cudaError_t launch(CUkernel kernel, dim3 g, dim3 b, void **args, size_t shared,
+			  cudaStream_t stream, bool own)
 {
 	cudaError_t e = rt_context();
 
@@ -459,11 +482,13 @@ static cudaError_t launch(CUkernel kernel, dim3 g, dim3 b, void **args, size_t s
 		return rt_fail(cudaErrorInvalidDeviceFunction);
 	if (shared > UINT32_MAX)
 		return rt_fail(cudaErrorInvalidValue);
-	return launched(rt_driver[own].p_cuLaunchKernel((CUfunction)kernel, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned int)shared,
-							stream, args, NULL), g, b);
+	return launched(rt_driver[own].p_cuLaunchKernel((CUfunction)kernel, g.x, g.y, g.z, b.x, b.y,
+							b.z, (unsigned int)shared, stream, args,
+							NULL), g, b);
 }
 
-static cudaError_t launch_host(const void *f, dim3 g, dim3 b, void **args, size_t shared, cudaStream_t stream, bool own)
+static cudaError_t launch_host(const void *f, dim3 g, dim3 b, void **args, size_t shared,
+			       cudaStream_t stream, bool own)
 {
 	CUkernel kernel;
 	cudaError_t e = rt_kernel(f, &kernel);
@@ -483,22 +508,28 @@ static cudaError_t launch_ex(const cudaLaunchConfig_t *c, const void *f, void **
 	if (e)
 		return e;
 	config = (CUlaunchConfig) {
-		.gridDimX = c->gridDim.x, .gridDimY = c->gridDim.y, .gridDimZ = c->gridDim.z, .blockDimX = c->blockDim.x,
-		.blockDimY = c->blockDim.y, .blockDimZ = c->blockDim.z, .sharedMemBytes = (unsigned int)c->dynamicSmemBytes,
+		.gridDimX = c->gridDim.x, .gridDimY = c->gridDim.y, .gridDimZ = c->gridDim.z,
+			.blockDimX = c->blockDim.x,
+		.blockDimY = c->blockDim.y, .blockDimZ = c->blockDim.z,
+			.sharedMemBytes = (unsigned int)c->dynamicSmemBytes,
 		.hStream = c->stream, .attrs = c->attrs, .numAttrs = c->numAttrs,
 	};
-	return launched(rt_driver[own].p_cuLaunchKernelEx(&config, (CUfunction)kernel, args, NULL), c->gridDim, c->blockDim);
+	return launched(rt_driver[own].p_cuLaunchKernelEx(&config, (CUfunction)kernel, args, NULL),
+			c->gridDim, c->blockDim);
 }
 
-static cudaError_t launch_cooperative(const void *f, dim3 g, dim3 b, void **args, size_t shared, cudaStream_t stream, bool own)
+static cudaError_t launch_cooperative(const void *f, dim3 g, dim3 b, void **args, size_t shared,
+				      cudaStream_t stream, bool own)
 {
 	CUkernel kernel;
 	cudaError_t e = rt_kernel(f, &kernel);
 
 	if (e)
 		return e;
-	return rt_error(rt_driver[own].p_cuLaunchCooperativeKernel((CUfunction)kernel, g.x, g.y, g.z, b.x, b.y, b.z,
-								   (unsigned int)shared, stream, args));
+	return rt_error(rt_driver[own].p_cuLaunchCooperativeKernel((CUfunction)kernel, g.x, g.y,
+								   g.z, b.x, b.y, b.z,
+								   (unsigned int)shared,
+								   stream, args));
 }
 
 RT_FN(__cudaGetKernel, (cudaKernel_t *kernel, const void *f))
@@ -519,12 +550,16 @@ RT_FN(cudaGetFuncBySymbol, (CUfunction *function, const void *f))
 	return e ? e : rt_error(rt_driver[0].p_cuKernelGetFunction(function, kernel));
 }
 
-RT_BOTH(__cudaLaunchKernel, _ptsz, (cudaKernel_t k, dim3 g, dim3 b, void **args, size_t shared, cudaStream_t stream),
+RT_BOTH(__cudaLaunchKernel, _ptsz, (cudaKernel_t k, dim3 g, dim3 b, void **args, size_t shared,
+				    cudaStream_t stream),
 	launch(k, g, b, args, shared, stream, own))
-RT_BOTH(cudaLaunchKernel, _ptsz, (const void *f, dim3 g, dim3 b, void **args, size_t shared, cudaStream_t stream),
+RT_BOTH(cudaLaunchKernel, _ptsz, (const void *f, dim3 g, dim3 b, void **args, size_t shared,
+				  cudaStream_t stream),
 	launch_host(f, g, b, args, shared, stream, own))
-RT_BOTH(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *c, const void *f, void **args), launch_ex(c, f, args, own))
-RT_BOTH(cudaLaunchCooperativeKernel, _ptsz, (const void *f, dim3 g, dim3 b, void **args, size_t shared, cudaStream_t stream),
+RT_BOTH(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *c, const void *f, void **args),
+	launch_ex(c, f, args, own))
+RT_BOTH(cudaLaunchCooperativeKernel, _ptsz, (const void *f, dim3 g, dim3 b, void **args,
+					     size_t shared, cudaStream_t stream),
 	launch_cooperative(f, g, b, args, shared, stream, own))
 
 /* Errors */
@@ -564,7 +599,8 @@ RT_API const char *cudaGetErrorString(cudaError_t e)
 	static char texts[sizeof(errors) / sizeof(errors[0])][80];
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		const char *s = errors[i].name + (errors[i].value ? strlen("cudaError") : strlen("cuda"));
+		const char *s = errors[i].name + (errors[i].value ? strlen("cudaError") :
+						  strlen("cuda"));
 		size_t n = 0;
 
 		if (errors[i].value != e)

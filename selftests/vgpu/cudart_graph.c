@@ -3,17 +3,21 @@
 #include <string.h>
 #include "cudart.h"
 
-RT_BOTH(cudaStreamBeginCapture, _ptsz, (cudaStream_t s, CUstreamCaptureMode mode), RT_CALL(own, cuStreamBeginCapture, s, mode))
+RT_BOTH(cudaStreamBeginCapture, _ptsz, (cudaStream_t s, CUstreamCaptureMode mode),
+	RT_CALL(own, cuStreamBeginCapture, s, mode))
 RT_BOTH(cudaStreamBeginCaptureToGraph, _ptsz,
-	(cudaStream_t s, cudaGraph_t g, const cudaGraphNode_t *deps, const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode),
+	(cudaStream_t s, cudaGraph_t g, const cudaGraphNode_t *deps, const CUgraphEdgeData *data,
+	 size_t n, CUstreamCaptureMode mode),
 	RT_CALL(own, cuStreamBeginCaptureToGraph, s, g, deps, data, n, mode))
-RT_BOTH(cudaStreamEndCapture, _ptsz, (cudaStream_t s, cudaGraph_t *g), RT_CALL(own, cuStreamEndCapture, s, g))
+RT_BOTH(cudaStreamEndCapture, _ptsz, (cudaStream_t s, cudaGraph_t *g),
+	RT_CALL(own, cuStreamEndCapture, s, g))
 RT_BOTH(cudaStreamGetCaptureInfo, _ptsz,
-	(cudaStream_t s, CUstreamCaptureStatus *status, cuuint64_t *id, cudaGraph_t *g, const cudaGraphNode_t **deps,
-	 const CUgraphEdgeData **data, size_t *n),
+	(cudaStream_t s, CUstreamCaptureStatus *status, cuuint64_t *id, cudaGraph_t *g,
+	 const cudaGraphNode_t **deps, const CUgraphEdgeData **data, size_t *n),
 	RT_CALL(own, cuStreamGetCaptureInfo, s, status, id, g, deps, data, n))
 RT_BOTH(cudaStreamUpdateCaptureDependencies, _ptsz,
-	(cudaStream_t s, cudaGraphNode_t *deps, const CUgraphEdgeData *data, size_t n, unsigned int flags),
+	(cudaStream_t s, cudaGraphNode_t *deps, const CUgraphEdgeData *data, size_t n,
+	 unsigned int flags),
 	RT_CALL(own, cuStreamUpdateCaptureDependencies, s, deps, data, n, flags))
 
 RT_FN(cudaGraphCreate, (cudaGraph_t *g, unsigned int flags))
@@ -41,19 +45,22 @@ static cudaError_t kernel(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE
 	if (e)
 		return e;
 	*out = (CUDA_KERNEL_NODE_PARAMS) {
-		NULL, p->gridDim.x, p->gridDim.y, p->gridDim.z, p->blockDim.x, p->blockDim.y, p->blockDim.z, p->sharedMemBytes,
+		NULL, p->gridDim.x, p->gridDim.y, p->gridDim.z, p->blockDim.x, p->blockDim.y,
+			p->blockDim.z, p->sharedMemBytes,
 		p->kernelParams, p->extra, k, NULL,
 	};
 	return cudaSuccess;
 }
 
-static cudaError_t set(const struct cudaMemsetParams *p, CUDA_MEMSET_NODE_PARAMS *out, CUcontext *ctx)
+static cudaError_t set(const struct cudaMemsetParams *p, CUDA_MEMSET_NODE_PARAMS *out,
+		       CUcontext *ctx)
 {
 	cudaError_t e = p ? rt_context() : rt_fail(cudaErrorInvalidValue);
 
 	if (e)
 		return e;
-	*out = (CUDA_MEMSET_NODE_PARAMS) { (CUdeviceptr)(uintptr_t)p->dst, p->pitch, p->value, p->elementSize, p->width, p->height };
+	*out = (CUDA_MEMSET_NODE_PARAMS) { (CUdeviceptr)(uintptr_t)p->dst, p->pitch, p->value,
+					   p->elementSize, p->width, p->height };
 	return rt_error(rt_driver[0].p_cuCtxGetCurrent(ctx));
 }
 
@@ -66,17 +73,20 @@ static cudaError_t copy(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out, C
 	return e ? e : rt_error(rt_driver[0].p_cuCtxGetCurrent(ctx));
 }
 
-static struct cudaMemcpy3DParms line(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind)
+static struct cudaMemcpy3DParms line(void *dst, const void *src, size_t size,
+				     enum cudaMemcpyKind kind)
 {
 	return (struct cudaMemcpy3DParms) {
-		.srcPtr = { (void *)(uintptr_t)src, size, size, 1 }, .dstPtr = { dst, size, size, 1 }, .extent = { size, 1, 1 },
+		.srcPtr = { (void *)(uintptr_t)src, size, size, 1 },
+			.dstPtr = { dst, size, size, 1 }, .extent = { size, 1, 1 },
 		.kind = kind,
 	};
 }
 
 /* Nodes */
 
-RT_FN(cudaGraphAddKernelNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n,
+RT_FN(cudaGraphAddKernelNode, (cudaGraphNode_t *out, cudaGraph_t g,
+			       const cudaGraphNode_t *deps, size_t n,
 			       const struct cudaKernelNodeParams *p))
 {
 	CUDA_KERNEL_NODE_PARAMS k;
@@ -85,7 +95,8 @@ RT_FN(cudaGraphAddKernelNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGr
 	return e ? e : RT_CALL(0, cuGraphAddKernelNode, out, g, deps, n, &k);
 }
 
-RT_FN(cudaGraphAddMemcpyNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n,
+RT_FN(cudaGraphAddMemcpyNode, (cudaGraphNode_t *out, cudaGraph_t g,
+			       const cudaGraphNode_t *deps, size_t n,
 			       const struct cudaMemcpy3DParms *p))
 {
 	CUDA_MEMCPY3D c;
@@ -95,15 +106,17 @@ RT_FN(cudaGraphAddMemcpyNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGr
 	return e ? e : RT_CALL(0, cuGraphAddMemcpyNode, out, g, deps, n, &c, ctx);
 }
 
-RT_FN(cudaGraphAddMemcpyNode1D, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n, void *dst,
-				 const void *src, size_t size, enum cudaMemcpyKind kind))
+RT_FN(cudaGraphAddMemcpyNode1D, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps,
+				 size_t n, void *dst, const void *src, size_t size,
+				 enum cudaMemcpyKind kind))
 {
 	struct cudaMemcpy3DParms p = line(dst, src, size, kind);
 
 	return cudaGraphAddMemcpyNode(out, g, deps, n, &p);
 }
 
-RT_FN(cudaGraphAddMemsetNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n,
+RT_FN(cudaGraphAddMemsetNode, (cudaGraphNode_t *out, cudaGraph_t g,
+			       const cudaGraphNode_t *deps, size_t n,
 			       const struct cudaMemsetParams *p))
 {
 	CUDA_MEMSET_NODE_PARAMS m;
@@ -113,35 +126,41 @@ RT_FN(cudaGraphAddMemsetNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGr
 	return e ? e : RT_CALL(0, cuGraphAddMemsetNode, out, g, deps, n, &m, ctx);
 }
 
-RT_FN(cudaGraphAddHostNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n,
+RT_FN(cudaGraphAddHostNode, (cudaGraphNode_t *out, cudaGraph_t g,
+			     const cudaGraphNode_t *deps, size_t n,
 			     const struct cudaHostNodeParams *p))
 {
-	return p ? RT_CALL(0, cuGraphAddHostNode, out, g, deps, n, &(CUDA_HOST_NODE_PARAMS){ p->fn, p->userData }) :
+	return p ? RT_CALL(0, cuGraphAddHostNode, out, g, deps, n,
+			   &(CUDA_HOST_NODE_PARAMS){ p->fn, p->userData }) :
 	       rt_fail(cudaErrorInvalidValue);
 }
 
-RT_FN(cudaGraphAddChildGraphNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n, cudaGraph_t child))
+RT_FN(cudaGraphAddChildGraphNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps,
+				   size_t n, cudaGraph_t child))
 {
 	return RT_CALL(0, cuGraphAddChildGraphNode, out, g, deps, n, child);
 }
 
-RT_FN(cudaGraphAddEmptyNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n))
+RT_FN(cudaGraphAddEmptyNode, (cudaGraphNode_t *out, cudaGraph_t g,
+			      const cudaGraphNode_t *deps, size_t n))
 {
 	return RT_CALL(0, cuGraphAddEmptyNode, out, g, deps, n);
 }
 
-RT_FN(cudaGraphAddEventRecordNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n, cudaEvent_t event))
+RT_FN(cudaGraphAddEventRecordNode, (cudaGraphNode_t *out, cudaGraph_t g,
+				    const cudaGraphNode_t *deps, size_t n, cudaEvent_t event))
 {
 	return RT_CALL(0, cuGraphAddEventRecordNode, out, g, deps, n, event);
 }
 
-RT_FN(cudaGraphAddEventWaitNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps, size_t n, cudaEvent_t event))
+RT_FN(cudaGraphAddEventWaitNode, (cudaGraphNode_t *out, cudaGraph_t g, const cudaGraphNode_t *deps,
+				  size_t n, cudaEvent_t event))
 {
 	return RT_CALL(0, cuGraphAddEventWaitNode, out, g, deps, n, event);
 }
 
-RT_FN(cudaGraphAddDependencies, (cudaGraph_t g, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
-				 const CUgraphEdgeData *data, size_t n))
+RT_FN(cudaGraphAddDependencies, (cudaGraph_t g, const cudaGraphNode_t *from,
+				 const cudaGraphNode_t *to, const CUgraphEdgeData *data, size_t n))
 {
 	return RT_CALL(0, cuGraphAddDependencies, g, from, to, data, n);
 }
@@ -166,7 +185,8 @@ RT_FN(cudaGraphGetRootNodes, (cudaGraph_t g, cudaGraphNode_t *nodes, size_t *n))
 	return RT_CALL(0, cuGraphGetRootNodes, g, nodes, n);
 }
 
-RT_FN(cudaGraphGetEdges, (cudaGraph_t g, cudaGraphNode_t *from, cudaGraphNode_t *to, CUgraphEdgeData *data, size_t *n))
+RT_FN(cudaGraphGetEdges, (cudaGraph_t g, cudaGraphNode_t *from, cudaGraphNode_t *to,
+			  CUgraphEdgeData *data, size_t *n))
 {
 	return RT_CALL(0, cuGraphGetEdges, g, from, to, data, n);
 }
@@ -181,7 +201,8 @@ RT_FN(cudaGraphKernelNodeSetParams, (cudaGraphNode_t node, const struct cudaKern
 
 /* Executable graphs */
 
-RT_FN(cudaGraphInstantiateWithFlags, (cudaGraphExec_t *exec, cudaGraph_t g, unsigned long long flags))
+RT_FN(cudaGraphInstantiateWithFlags,
+      (cudaGraphExec_t *exec, cudaGraph_t g, unsigned long long flags))
 {
 	return RT_CALL(0, cuGraphInstantiateWithFlags, exec, g, flags);
 }
@@ -190,8 +211,10 @@ RT_FN(cudaGraphInstantiate, (cudaGraphExec_t *exec, cudaGraph_t g, unsigned long
 {
 	return RT_CALL(0, cuGraphInstantiateWithFlags, exec, g, flags);
 }
-RT_BOTH(cudaGraphUpload, _ptsz, (cudaGraphExec_t exec, cudaStream_t s), RT_CALL(own, cuGraphUpload, exec, s))
-RT_BOTH(cudaGraphLaunch, _ptsz, (cudaGraphExec_t exec, cudaStream_t s), RT_CALL(own, cuGraphLaunch, exec, s))
+RT_BOTH(cudaGraphUpload, _ptsz, (cudaGraphExec_t exec, cudaStream_t s),
+	RT_CALL(own, cuGraphUpload, exec, s))
+RT_BOTH(cudaGraphLaunch, _ptsz, (cudaGraphExec_t exec, cudaStream_t s),
+	RT_CALL(own, cuGraphLaunch, exec, s))
 
 RT_FN(cudaGraphExecDestroy, (cudaGraphExec_t exec))
 {
@@ -203,7 +226,8 @@ RT_FN(cudaGraphExecUpdate, (cudaGraphExec_t exec, cudaGraph_t g, CUgraphExecUpda
 	return RT_CALL(0, cuGraphExecUpdate, exec, g, info);
 }
 
-RT_FN(cudaGraphExecKernelNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *p))
+RT_FN(cudaGraphExecKernelNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node,
+					 const struct cudaKernelNodeParams *p))
 {
 	CUDA_KERNEL_NODE_PARAMS k;
 	cudaError_t e = kernel(p, &k);
@@ -211,7 +235,8 @@ RT_FN(cudaGraphExecKernelNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t n
 	return e ? e : RT_CALL(0, cuGraphExecKernelNodeSetParams, exec, node, &k);
 }
 
-RT_FN(cudaGraphExecMemcpyNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemcpy3DParms *p))
+RT_FN(cudaGraphExecMemcpyNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node,
+					 const struct cudaMemcpy3DParms *p))
 {
 	CUDA_MEMCPY3D c;
 	CUcontext ctx;
@@ -220,15 +245,16 @@ RT_FN(cudaGraphExecMemcpyNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t n
 	return e ? e : RT_CALL(0, cuGraphExecMemcpyNodeSetParams, exec, node, &c, ctx);
 }
 
-RT_FN(cudaGraphExecMemcpyNodeSetParams1D, (cudaGraphExec_t exec, cudaGraphNode_t node, void *dst, const void *src, size_t size,
-					   enum cudaMemcpyKind kind))
+RT_FN(cudaGraphExecMemcpyNodeSetParams1D, (cudaGraphExec_t exec, cudaGraphNode_t node, void *dst,
+					   const void *src, size_t size, enum cudaMemcpyKind kind))
 {
 	struct cudaMemcpy3DParms p = line(dst, src, size, kind);
 
 	return cudaGraphExecMemcpyNodeSetParams(exec, node, &p);
 }
 
-RT_FN(cudaGraphExecMemsetNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemsetParams *p))
+RT_FN(cudaGraphExecMemsetNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node,
+					 const struct cudaMemsetParams *p))
 {
 	CUDA_MEMSET_NODE_PARAMS m;
 	CUcontext ctx;
@@ -237,8 +263,10 @@ RT_FN(cudaGraphExecMemsetNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t n
 	return e ? e : RT_CALL(0, cuGraphExecMemsetNodeSetParams, exec, node, &m, ctx);
 }
 
-RT_FN(cudaGraphExecHostNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaHostNodeParams *p))
+RT_FN(cudaGraphExecHostNodeSetParams, (cudaGraphExec_t exec, cudaGraphNode_t node,
+				       const struct cudaHostNodeParams *p))
 {
-	return p ? RT_CALL(0, cuGraphExecHostNodeSetParams, exec, node, &(CUDA_HOST_NODE_PARAMS){ p->fn, p->userData }) :
+	return p ? RT_CALL(0, cuGraphExecHostNodeSetParams, exec, node,
+			   &(CUDA_HOST_NODE_PARAMS){ p->fn, p->userData }) :
 	       rt_fail(cudaErrorInvalidValue);
 }

@@ -20,7 +20,8 @@ RT_FN(cudaMalloc, (void **p, size_t size))
 RT_FN(cudaMallocPitch, (void **p, size_t *pitch, size_t width, size_t height))
 {
 	CUdeviceptr d = 0;
-	cudaError_t e = p && pitch ? RT_CALL(0, cuMemAllocPitch, &d, pitch, width, height, 4) : rt_fail(cudaErrorInvalidValue);
+	cudaError_t e = p && pitch ? RT_CALL(0, cuMemAllocPitch, &d, pitch, width, height, 4) :
+			rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
 		*p = (void *)(uintptr_t)d;
@@ -29,7 +30,8 @@ RT_FN(cudaMallocPitch, (void **p, size_t *pitch, size_t width, size_t height))
 
 RT_FN(cudaMalloc3D, (struct cudaPitchedPtr *p, struct cudaExtent extent))
 {
-	cudaError_t e = p ? cudaMallocPitch(&p->ptr, &p->pitch, extent.width, extent.height * extent.depth) :
+	cudaError_t e = p ? cudaMallocPitch(&p->ptr, &p->pitch, extent.width,
+					    extent.height * extent.depth) :
 			rt_fail(cudaErrorInvalidValue);
 
 	if (!e) {
@@ -42,7 +44,8 @@ RT_FN(cudaMalloc3D, (struct cudaPitchedPtr *p, struct cudaExtent extent))
 RT_FN(cudaMallocManaged, (void **p, size_t size, unsigned int flags))
 {
 	CUdeviceptr d = 0;
-	cudaError_t e = p ? RT_CALL(0, cuMemAllocManaged, &d, size, flags) : rt_fail(cudaErrorInvalidValue);
+	cudaError_t e = p ? RT_CALL(0, cuMemAllocManaged, &d, size, flags) :
+			rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
 		*p = (void *)(uintptr_t)d;
@@ -82,7 +85,8 @@ RT_FN(cudaHostUnregister, (void *p))
 RT_FN(cudaHostGetDevicePointer, (void **d, void *p, unsigned int flags))
 {
 	CUdeviceptr ptr = 0;
-	cudaError_t e = d ? RT_CALL(0, cuMemHostGetDevicePointer, &ptr, p, flags) : rt_fail(cudaErrorInvalidValue);
+	cudaError_t e = d ? RT_CALL(0, cuMemHostGetDevicePointer, &ptr, p, flags) :
+			rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
 		*d = (void *)(uintptr_t)ptr;
@@ -102,33 +106,40 @@ RT_FN(cudaMemGetInfo, (size_t *left, size_t *total))
 static cudaError_t malloc_async(void **p, size_t size, cudaStream_t stream, bool own)
 {
 	CUdeviceptr d = 0;
-	cudaError_t e = p ? RT_CALL(own, cuMemAllocAsync, &d, size, stream) : rt_fail(cudaErrorInvalidValue);
+	cudaError_t e = p ? RT_CALL(own, cuMemAllocAsync, &d, size, stream) :
+			rt_fail(cudaErrorInvalidValue);
 
 	if (!e)
 		*p = (void *)(uintptr_t)d;
 	return e;
 }
-RT_BOTH(cudaMallocAsync, _ptsz, (void **p, size_t size, cudaStream_t stream), malloc_async(p, size, stream, own))
-RT_BOTH(cudaFreeAsync, _ptsz, (void *p, cudaStream_t stream), RT_CALL(own, cuMemFreeAsync, D(p), stream))
+RT_BOTH(cudaMallocAsync, _ptsz, (void **p, size_t size, cudaStream_t stream),
+	malloc_async(p, size, stream, own))
+RT_BOTH(cudaFreeAsync, _ptsz, (void *p, cudaStream_t stream),
+	RT_CALL(own, cuMemFreeAsync, D(p), stream))
 
 RT_FN(cudaMemAdvise, (const void *p, size_t size, CUmem_advise advice, CUmemLocation where))
 {
 	return RT_CALL(0, cuMemAdvise, D(p), size, advice, where);
 }
-RT_BOTH(cudaMemPrefetchAsync, _ptsz, (const void *p, size_t size, CUmemLocation where, unsigned int flags, cudaStream_t stream),
+RT_BOTH(cudaMemPrefetchAsync, _ptsz, (const void *p, size_t size, CUmemLocation where,
+				      unsigned int flags, cudaStream_t stream),
 	RT_CALL(own, cuMemPrefetchAsync, D(p), size, where, flags, stream))
 
 RT_FN(cudaPointerGetAttributes, (struct cudaPointerAttributes *out, const void *p))
 {
-	CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-					CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+	CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+					CU_POINTER_ATTRIBUTE_IS_MANAGED,
+					CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+					CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
 					CU_POINTER_ATTRIBUTE_HOST_POINTER };
 	unsigned int type = 0, managed = 0;
 	int device = -2;
 	CUdeviceptr d = 0;
 	void *host = NULL;
 	void *data[] = { &type, &managed, &device, &d, &host };
-	cudaError_t e = out && p ? RT_CALL(0, cuPointerGetAttributes, 5, which, data, D(p)) : rt_fail(cudaErrorInvalidValue);
+	cudaError_t e = out && p ? RT_CALL(0, cuPointerGetAttributes, 5, which, data, D(p)) :
+			rt_fail(cudaErrorInvalidValue);
 
 	if (e)
 		return e;
@@ -140,7 +151,9 @@ RT_FN(cudaPointerGetAttributes, (struct cudaPointerAttributes *out, const void *
 	return cudaSuccess;
 }
 
-/* Copies. The kind says which ends are on the device; cudaMemcpyDefault leaves that to the driver. */
+/*
+ * Copies. The kind says which ends are on the device; cudaMemcpyDefault leaves that to the driver.
+ */
 
 static cudaError_t copy(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, bool own)
 {
@@ -161,7 +174,8 @@ static cudaError_t copy(void *dst, const void *src, size_t size, enum cudaMemcpy
 	}
 }
 
-static cudaError_t copy_async(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream, bool own)
+static cudaError_t copy_async(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
+			      cudaStream_t stream, bool own)
 {
 	if (!size)
 		return rt_context();
@@ -179,8 +193,10 @@ static cudaError_t copy_async(void *dst, const void *src, size_t size, enum cuda
 		return rt_fail(cudaErrorInvalidMemcpyDirection);
 	}
 }
-RT_BOTH(cudaMemcpy, _ptds, (void *dst, const void *src, size_t size, enum cudaMemcpyKind kind), copy(dst, src, size, kind, own))
-RT_BOTH(cudaMemcpyAsync, _ptsz, (void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),
+RT_BOTH(cudaMemcpy, _ptds, (void *dst, const void *src, size_t size, enum cudaMemcpyKind kind),
+	copy(dst, src, size, kind, own))
+RT_BOTH(cudaMemcpyAsync, _ptsz, (void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
+				 cudaStream_t stream),
 	copy_async(dst, src, size, kind, stream, own))
 
 static cudaError_t ends(int dst_device, CUcontext *dst, int src_device, CUcontext *src)
@@ -202,12 +218,14 @@ RT_FN(cudaMemcpyPeer, (void *dst, int dst_device, const void *src, int src_devic
 	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeer(D(dst), to, D(src), from, size));
 }
 
-RT_FN(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_device, size_t size, cudaStream_t stream))
+RT_FN(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_device, size_t size,
+			    cudaStream_t stream))
 {
 	CUcontext to = NULL, from = NULL;
 	cudaError_t e = ends(dst_device, &to, src_device, &from);
 
-	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeerAsync(D(dst), to, D(src), from, size, stream));
+	return e ? e : rt_error(rt_driver[0].p_cuMemcpyPeerAsync(D(dst), to, D(src), from,
+								 size, stream));
 }
 
 /* A part of a variable */
@@ -225,8 +243,8 @@ static cudaError_t part(const void *symbol, size_t offset, size_t size, char **p
 	return cudaSuccess;
 }
 
-static cudaError_t to_symbol(const void *symbol, const void *src, size_t size, size_t offset, enum cudaMemcpyKind kind,
-			     cudaStream_t stream, bool own, bool async)
+static cudaError_t to_symbol(const void *symbol, const void *src, size_t size, size_t offset,
+			     enum cudaMemcpyKind kind, cudaStream_t stream, bool own, bool async)
 {
 	char *p = NULL;
 	cudaError_t e = part(symbol, offset, size, &p);
@@ -236,8 +254,8 @@ static cudaError_t to_symbol(const void *symbol, const void *src, size_t size, s
 	return async ? copy_async(p, src, size, kind, stream, own) : copy(p, src, size, kind, own);
 }
 
-static cudaError_t from_symbol(void *dst, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind,
-			       cudaStream_t stream, bool own, bool async)
+static cudaError_t from_symbol(void *dst, const void *symbol, size_t size, size_t offset,
+			       enum cudaMemcpyKind kind, cudaStream_t stream, bool own, bool async)
 {
 	char *p = NULL;
 	cudaError_t e = part(symbol, offset, size, &p);
@@ -246,15 +264,19 @@ static cudaError_t from_symbol(void *dst, const void *symbol, size_t size, size_
 		return e;
 	return async ? copy_async(dst, p, size, kind, stream, own) : copy(dst, p, size, kind, own);
 }
-RT_BOTH(cudaMemcpyToSymbol, _ptds, (const void *symbol, const void *src, size_t size, size_t offset, enum cudaMemcpyKind kind),
+RT_BOTH(cudaMemcpyToSymbol, _ptds, (const void *symbol, const void *src, size_t size, size_t offset,
+				    enum cudaMemcpyKind kind),
 	to_symbol(symbol, src, size, offset, kind, NULL, own, false))
 RT_BOTH(cudaMemcpyToSymbolAsync, _ptsz,
-	(const void *symbol, const void *src, size_t size, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream),
+	(const void *symbol, const void *src, size_t size, size_t offset, enum cudaMemcpyKind kind,
+	 cudaStream_t stream),
 	to_symbol(symbol, src, size, offset, kind, stream, own, true))
-RT_BOTH(cudaMemcpyFromSymbol, _ptds, (void *dst, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind),
+RT_BOTH(cudaMemcpyFromSymbol, _ptds, (void *dst, const void *symbol, size_t size, size_t offset,
+				      enum cudaMemcpyKind kind),
 	from_symbol(dst, symbol, size, offset, kind, NULL, own, false))
 RT_BOTH(cudaMemcpyFromSymbolAsync, _ptsz,
-	(void *dst, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream),
+	(void *dst, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind,
+	 cudaStream_t stream),
 	from_symbol(dst, symbol, size, offset, kind, stream, own, true))
 
 RT_FN(cudaGetSymbolAddress, (void **p, const void *symbol))
@@ -278,32 +300,37 @@ static CUmemorytype side(enum cudaMemcpyKind kind, bool dst)
 {
 	if (kind == cudaMemcpyDefault)
 		return CU_MEMORYTYPE_UNIFIED;
-	if (kind == cudaMemcpyHostToHost || kind == (dst ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice))
+	if (kind == cudaMemcpyHostToHost ||
+	    kind == (dst ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice))
 		return CU_MEMORYTYPE_HOST;
 	return CU_MEMORYTYPE_DEVICE;
 }
 
-static cudaError_t copy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			  enum cudaMemcpyKind kind, cudaStream_t stream, bool own, bool async)
+static cudaError_t copy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			  size_t height, enum cudaMemcpyKind kind, cudaStream_t stream,
+			  bool own, bool async)
 {
 	CUDA_MEMCPY2D c = {
-		.srcMemoryType = side(kind, false), .srcHost = src, .srcDevice = D(src), .srcPitch = spitch,
-		.dstMemoryType = side(kind, true), .dstHost = dst, .dstDevice = D(dst), .dstPitch = dpitch,
-		.WidthInBytes = width, .Height = height,
+		.srcMemoryType = side(kind, false), .srcHost = src, .srcDevice = D(src),
+		.srcPitch = spitch,
+		.dstMemoryType = side(kind, true), .dstHost = dst, .dstDevice = D(dst),
+		.dstPitch = dpitch, .WidthInBytes = width, .Height = height,
 	};
 
 	if ((unsigned int)kind > cudaMemcpyDefault)
 		return rt_fail(cudaErrorInvalidMemcpyDirection);
 	if (width > dpitch || width > spitch)
 		return rt_fail(cudaErrorInvalidPitchValue);
-	return async ? RT_CALL(own, cuMemcpy2DAsync, &c, stream) : RT_CALL(own, cuMemcpy2DUnaligned, &c);
+	return async ? RT_CALL(own, cuMemcpy2DAsync, &c, stream) :
+	       RT_CALL(own, cuMemcpy2DUnaligned, &c);
 }
 RT_BOTH(cudaMemcpy2D, _ptds,
-	(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind),
+	(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+	 enum cudaMemcpyKind kind),
 	copy2d(dst, dpitch, src, spitch, width, height, kind, NULL, own, false))
 RT_BOTH(cudaMemcpy2DAsync, _ptsz,
-	(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind,
-	 cudaStream_t stream),
+	(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+	 enum cudaMemcpyKind kind, cudaStream_t stream),
 	copy2d(dst, dpitch, src, spitch, width, height, kind, stream, own, true))
 
 cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
@@ -311,16 +338,22 @@ cudaError_t rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 	if (!p || p->srcArray || p->dstArray || !p->srcPtr.ptr || !p->dstPtr.ptr)
 		return rt_fail(cudaErrorInvalidValue);
 	*c = (CUDA_MEMCPY3D) {
-		.srcXInBytes = p->srcPos.x, .srcY = p->srcPos.y, .srcZ = p->srcPos.z, .srcMemoryType = side(p->kind, false),
-		.srcHost = p->srcPtr.ptr, .srcDevice = D(p->srcPtr.ptr), .srcPitch = p->srcPtr.pitch, .srcHeight = p->srcPtr.ysize,
-		.dstXInBytes = p->dstPos.x, .dstY = p->dstPos.y, .dstZ = p->dstPos.z, .dstMemoryType = side(p->kind, true),
-		.dstHost = p->dstPtr.ptr, .dstDevice = D(p->dstPtr.ptr), .dstPitch = p->dstPtr.pitch, .dstHeight = p->dstPtr.ysize,
-		.WidthInBytes = p->extent.width, .Height = p->extent.height, .Depth = p->extent.depth,
+		.srcXInBytes = p->srcPos.x, .srcY = p->srcPos.y, .srcZ = p->srcPos.z,
+			.srcMemoryType = side(p->kind, false),
+		.srcHost = p->srcPtr.ptr, .srcDevice = D(p->srcPtr.ptr),
+			.srcPitch = p->srcPtr.pitch, .srcHeight = p->srcPtr.ysize,
+		.dstXInBytes = p->dstPos.x, .dstY = p->dstPos.y, .dstZ = p->dstPos.z,
+			.dstMemoryType = side(p->kind, true),
+		.dstHost = p->dstPtr.ptr, .dstDevice = D(p->dstPtr.ptr),
+			.dstPitch = p->dstPtr.pitch, .dstHeight = p->dstPtr.ysize,
+		.WidthInBytes = p->extent.width, .Height = p->extent.height,
+			.Depth = p->extent.depth,
 	};
 	return cudaSuccess;
 }
 
-static cudaError_t copy3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool own, bool async)
+static cudaError_t copy3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream,
+			  bool own, bool async)
 {
 	CUDA_MEMCPY3D c;
 	cudaError_t e = rt_copy3d(p, &c);
@@ -330,12 +363,15 @@ static cudaError_t copy3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream
 	return async ? RT_CALL(own, cuMemcpy3DAsync, &c, stream) : RT_CALL(own, cuMemcpy3D, &c);
 }
 RT_BOTH(cudaMemcpy3D, _ptds, (const struct cudaMemcpy3DParms *p), copy3d(p, NULL, own, false))
-RT_BOTH(cudaMemcpy3DAsync, _ptsz, (const struct cudaMemcpy3DParms *p, cudaStream_t stream), copy3d(p, stream, own, true))
+RT_BOTH(cudaMemcpy3DAsync, _ptsz, (const struct cudaMemcpy3DParms *p, cudaStream_t stream),
+	copy3d(p, stream, own, true))
 
-RT_BOTH(cudaMemset, _ptds, (void *p, int value, size_t n), RT_CALL(own, cuMemsetD8, D(p), (unsigned char)value, n))
+RT_BOTH(cudaMemset, _ptds, (void *p, int value, size_t n),
+	RT_CALL(own, cuMemsetD8, D(p), (unsigned char)value, n))
 RT_BOTH(cudaMemsetAsync, _ptsz, (void *p, int value, size_t n, cudaStream_t stream),
 	RT_CALL(own, cuMemsetD8Async, D(p), (unsigned char)value, n, stream))
 RT_BOTH(cudaMemset2D, _ptds, (void *p, size_t pitch, int value, size_t width, size_t height),
 	RT_CALL(own, cuMemsetD2D8, D(p), pitch, (unsigned char)value, width, height))
-RT_BOTH(cudaMemset2DAsync, _ptsz, (void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
+RT_BOTH(cudaMemset2DAsync, _ptsz, (void *p, size_t pitch, int value, size_t width, size_t height,
+				   cudaStream_t stream),
 	RT_CALL(own, cuMemsetD2D8Async, D(p), pitch, (unsigned char)value, width, height, stream))

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Modules: parse, variables, and every kernel decoded. A kernel that cannot run keeps the reason and fails when launched. */
+/*
+ * Modules: parse, variables, and every kernel decoded. A kernel that cannot run keeps the reason
+ * and fails when launched.
+ */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +84,10 @@ static bool list_functions(struct vgpu_module *m)
 	for (it = m->ptx->first; it; it = it->next) {
 		if (!is_code(it))
 			continue;
-		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the entries below n_functions are filled */
-		for (i = 0; i < m->n_functions && strcmp(m->functions[i]->name, it->function->name); i++)
+		/* the entries below n_functions are filled */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+		for (i = 0; i < m->n_functions && strcmp(m->functions[i]->name, it->function->name);
+		     i++)
 			;
 		if (i == m->n_functions)
 			m->functions[m->n_functions++] = it->function;
@@ -90,7 +95,8 @@ static bool list_functions(struct vgpu_module *m)
 			m->functions[i] = it->function;
 	}
 	/* one module's numbers mean nothing in another */
-	m->code = WIN_CODE + WIN_OFFSET(16 * atomic_fetch_add(&functions_loaded, m->n_functions + 1));
+	m->code = WIN_CODE + WIN_OFFSET(16 * atomic_fetch_add(&functions_loaded,
+							      m->n_functions + 1));
 	return true;
 }
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside the decoder: one function being decoded. decode_kernel.c has frames, names and labels, decode_insn.c the instructions. */
+/*
+ * Inside the decoder: one function being decoded. decode_kernel.c has frames, names and labels,
+ * decode_insn.c the instructions.
+ */
 #ifndef VGPU_DECODE_H
 #define VGPU_DECODE_H
 
 #include "exec_priv.h"
 
-enum name_kind { NAME_REG, NAME_PRED, NAME_LOCAL, NAME_PARAM, NAME_SHARED, NAME_GLOBAL, NAME_LABEL, NAME_TABLE };
+enum name_kind { NAME_REG, NAME_PRED, NAME_LOCAL, NAME_PARAM, NAME_SHARED, NAME_GLOBAL, NAME_LABEL,
+		 NAME_TABLE };
 
 struct name {
 	const char *name;
@@ -98,13 +102,15 @@ bool dec_xaddr(struct dec *d, const struct gsr_operand *o, struct xaddr *a);
 /* decode_opnd.c */
 bool opnd_src(struct dec *d, const struct gsr_operand *o, enum xtype t, int32_t *out);
 bool opnd_dst(struct dec *d, const struct gsr_operand *o, int32_t *out);
-bool opnd_wide(struct dec *d, const struct gsr_operand *o, int32_t *out);	/* a 128-bit register: two rows */
+/* a 128-bit register: two rows */
+bool opnd_wide(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_pred(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_pred_dst(struct dec *d, const struct gsr_operand *o, int32_t *out);
 bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t *imm, bool *a32);
 bool opnd_is_pred(struct dec *d, const struct gsr_operand *o);
 /* Element @i of what a mov.v2 or mov.v4 names; false: it is no vector */
-bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bool write, int32_t *out);
+bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bool write,
+		  int32_t *out);
 bool opnd_call(struct dec *d);
 bool opnd_guard(struct dec *d, const char *name, int32_t *out);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* cp, mbarrier and what goes with them: forms that are told apart by the order of their modifiers. */
+/*
+ * cp, mbarrier and what goes with them: forms that are told apart by the order of their modifiers.
+ */
 #include <stdlib.h>
 #include "decode.h"
 
@@ -72,7 +74,8 @@ static bool cp_small(struct dec *d, unsigned int at)
 	if (!c)
 		return false;
 	cg = take(i, &at, "cg");
-	if ((!cg && !take(i, &at, "ca")) || !(take(i, &at, "shared") || take(i, &at, "shared::cta")) || !take(i, &at, "global"))
+	if ((!cg && !take(i, &at, "ca")) ||
+	    !(take(i, &at, "shared") || take(i, &at, "shared::cta")) || !take(i, &at, "global"))
 		return dec_unknown(d);
 	for (; at < i->n_mods && !strncmp(i->mods[at], "L2::", 4); at++)
 		hint |= !strcmp(i->mods[at], "L2::cache_hint");
@@ -149,7 +152,8 @@ static bool reduction(const struct gsr_insn *i, unsigned int *at, bool to_global
 	static const struct {
 		const char *name;
 		enum xop op;
-	} ops[] = { { "and", A_AND }, { "or", A_OR }, { "xor", A_XOR }, { "add", A_ADD }, { "inc", A_INC }, { "dec", A_DEC },
+	} ops[] = { { "and", A_AND }, { "or", A_OR }, { "xor", A_XOR }, { "add", A_ADD },
+	{ "inc", A_INC }, { "dec", A_DEC },
 		    { "min", A_MIN }, { "max", A_MAX } };
 	enum xtype t;
 	bool noftz, half;
@@ -171,8 +175,10 @@ static bool reduction(const struct gsr_insn *i, unsigned int *at, bool to_global
 	case A_ADD:
 		if (half || noftz)
 			return half && noftz && to_global;
-		return t == T_U32 || t == T_S32 || t == T_U64 || (to_global && (t == T_F32 || t == T_F64));
-	default: return t == T_U32 || t == T_S32 || (to_global && (t == T_U64 || t == T_S64 || half));
+		return t == T_U32 || t == T_S32 || t == T_U64 ||
+		       (to_global && (t == T_F32 || t == T_F64));
+	default: return t == T_U32 || t == T_S32 ||
+		(to_global && (t == T_U64 || t == T_S64 || half));
 	}
 }
 
@@ -202,7 +208,8 @@ static bool cp_bulk(struct dec *d, unsigned int at, bool reduce)
 	if ((reduce && mask) || !end(i, at) || i->n_opnds != 3u + mbar + hint + mask)
 		return dec_unknown(d);
 	if (!dec_xaddr(d, &i->opnds[0], &c->d) || !dec_xaddr(d, &i->opnds[1], &c->s) ||
-	    !opnd_src(d, &i->opnds[2], T_U32, &c->size) || (mbar && !dec_xaddr(d, &i->opnds[next++], &c->mbar)))
+	    !opnd_src(d, &i->opnds[2], T_U32, &c->size) ||
+	    (mbar && !dec_xaddr(d, &i->opnds[next++], &c->mbar)))
 		return false;
 	next += hint;
 	if (mask && !opnd_src(d, &i->opnds[next], T_U16, &c->mask))
@@ -230,7 +237,8 @@ static bool cp_prefetch(struct dec *d, unsigned int at)
 	hint = take(i, &at, "L2::cache_hint");
 	if (!end(i, at) || i->n_opnds != 2u + hint)
 		return dec_unknown(d);
-	return dec_xaddr(d, &i->opnds[0], &a) && opnd_src(d, &i->opnds[1], T_U32, &row) && dec_emit(d, x_prefetch);
+	return dec_xaddr(d, &i->opnds[0], &a) && opnd_src(d, &i->opnds[1], T_U32, &row) &&
+	       dec_emit(d, x_prefetch);
 }
 
 bool dec_cp(struct dec *d)
@@ -239,13 +247,15 @@ bool dec_cp(struct dec *d)
 	unsigned int at = 0;
 
 	if (take(i, &at, "reduce"))
-		return take(i, &at, "async") && take(i, &at, "bulk") ? cp_bulk(d, at, true) : dec_unknown(d);
+		return take(i, &at, "async") && take(i, &at, "bulk") ? cp_bulk(d, at, true) :
+		       dec_unknown(d);
 	if (!take(i, &at, "async"))
 		return dec_unknown(d);
 	if (take(i, &at, "bulk")) {
 		if (take(i, &at, "prefetch"))
 			return cp_prefetch(d, at);
-		if (at < i->n_mods && (!strcmp(i->mods[at], "commit_group") || !strcmp(i->mods[at], "wait_group")))
+		if (at < i->n_mods && (!strcmp(i->mods[at], "commit_group") ||
+				       !strcmp(i->mods[at], "wait_group")))
 			return cp_commit_wait(d, at, true);
 		return cp_bulk(d, at, false);
 	}
@@ -278,7 +288,8 @@ static bool mbar_wait(struct dec *d, unsigned int at, bool may_block)
 	space = shared_space(i, &at);
 	if (!take(i, &at, "b64") || !end(i, at) || i->n_opnds < 3 || i->n_opnds > 3u + may_block)
 		return dec_unknown(d);
-	if (!opnd_pred_dst(d, &i->opnds[0], &p) || !opnd_addr(d, &i->opnds[1], &row[0], &imm, &a32) ||
+	if (!opnd_pred_dst(d, &i->opnds[0], &p) ||
+	    !opnd_addr(d, &i->opnds[1], &row[0], &imm, &a32) ||
 	    !opnd_src(d, &i->opnds[2], parity ? T_U32 : T_B64, &row[1]) ||
 	    (i->n_opnds > 3 && !opnd_src(d, &i->opnds[3], T_U32, &hint)))
 		return false;
@@ -319,8 +330,10 @@ bool dec_mbarrier(struct dec *d)
 		const char *name;
 		int op;
 	} ops[] = { { "init", MB_INIT }, { "inval", MB_INVAL }, { "expect_tx", MB_EXPECT_TX },
-		    { "complete_tx", MB_COMPLETE_TX }, { "arrive", MB_ARRIVE }, { "arrive_drop", MB_ARRIVE_DROP } };
-	static const char *const any[] = { "release", "relaxed", NULL }, *const relaxed[] = { "relaxed", NULL };
+		    { "complete_tx", MB_COMPLETE_TX }, { "arrive", MB_ARRIVE },
+		    { "arrive_drop", MB_ARRIVE_DROP } };
+	static const char *const any[] = { "release", "relaxed", NULL },
+		*const relaxed[] = { "relaxed", NULL };
 	const struct gsr_insn *i = d->insn;
 	int32_t o[3] = { 0, NO_OPND, NO_OPND };
 	unsigned int at = 0, k, n, flags = 0;
@@ -379,7 +392,8 @@ bool dec_fence(struct dec *d)
 	static const char *const sems[] = { "sc", "acq_rel", "acquire", "release", NULL };
 	static const char *const scopes[] = { "cta", "cluster", "gpu", "sys", NULL };
 	static const char *const levels[] = { "cta", "gl", "sys", NULL };
-	static const char *const kinds[] = { "alias", "async", "async.global", "async::generic", "tensormap::generic", NULL };
+	static const char *const kinds[] = { "alias", "async", "async.global", "async::generic",
+					     "tensormap::generic", NULL };
 	static const char *const spaces[] = { "global", "shared::cta", "shared::cluster", NULL };
 	const struct gsr_insn *i = d->insn;
 	unsigned int at = 0, n = 0;
@@ -392,7 +406,8 @@ bool dec_fence(struct dec *d)
 		if (take_any(i, &at, sems)) {
 			bool acquire = !strcmp(i->mods[at - 1], "acquire");
 
-			if (take(i, &at, "sync_restrict::shared::cta") || take(i, &at, "sync_restrict::shared::cluster"))
+			if (take(i, &at, "sync_restrict::shared::cta") ||
+			    take(i, &at, "sync_restrict::shared::cluster"))
 				n = 0;
 			else
 				n = acquire ? 2 : 0;
@@ -404,7 +419,8 @@ bool dec_fence(struct dec *d)
 		ok = take_any(i, &at, levels);
 	} else {
 		take_any(i, &at, sems);
-		if (take(i, &at, "sync_restrict::shared::cta") || take(i, &at, "sync_restrict::shared::cluster"))
+		if (take(i, &at, "sync_restrict::shared::cta") ||
+		    take(i, &at, "sync_restrict::shared::cluster"))
 			n = 0;
 		ok = take_any(i, &at, scopes);
 	}
@@ -416,8 +432,10 @@ bool dec_fence(struct dec *d)
 /* Hints. The address is looked at, nothing is fetched or given up */
 bool dec_hint(struct dec *d)
 {
-	static const char *const levels[] = { "L1", "L2", "L2::evict_last", "L2::evict_normal", NULL };
-	static const char *const spaces[] = { "global", "local", "const", "param", "const::cta", NULL };
+	static const char *const levels[] = { "L1", "L2", "L2::evict_last",
+					      "L2::evict_normal", NULL };
+	static const char *const spaces[] = { "global", "local", "const", "param",
+					      "const::cta", NULL };
 	const struct gsr_insn *i = d->insn;
 	unsigned int at = 0, n = 1;
 	struct xaddr a;
@@ -443,10 +461,12 @@ bool dec_hint(struct dec *d)
 		break;
 	default:	/* pmevent */
 		take(i, &at, "mask");
-		return end(i, at) && i->n_opnds == 1 && i->opnds[0].kind == GSR_OPND_INT ? dec_emit(d, x_prefetch) != NULL :
+		return end(i, at) && i->n_opnds == 1 && i->opnds[0].kind == GSR_OPND_INT ?
+		       dec_emit(d, x_prefetch) != NULL :
 			dec_unknown(d);
 	}
-	if (!ok || !end(i, at) || i->n_opnds != n || (n == 2 && (i->opnds[1].kind != GSR_OPND_INT || i->opnds[1].ival != 128)))
+	if (!ok || !end(i, at) || i->n_opnds != n ||
+	    (n == 2 && (i->opnds[1].kind != GSR_OPND_INT || i->opnds[1].ival != 128)))
 		return dec_unknown(d);
 	return dec_xaddr(d, &i->opnds[0], &a) && dec_emit(d, x_prefetch);
 }
@@ -454,8 +474,8 @@ bool dec_hint(struct dec *d)
 /* createpolicy: a policy is a number that only hints are given */
 bool dec_policy(struct dec *d)
 {
-	static const char *const priorities[] = { "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged",
-						  NULL };
+	static const char *const priorities[] = { "L2::evict_last", "L2::evict_normal",
+						  "L2::evict_first", "L2::evict_unchanged", NULL };
 	const struct gsr_insn *i = d->insn;
 	unsigned int at = 0, k;
 	struct xinsn *in;
@@ -478,7 +498,8 @@ bool dec_policy(struct dec *d)
 	if (!opnd_dst(d, &i->opnds[0], &row))
 		return false;
 	for (k = 1; k < i->n_opnds; k++)
-		if (i->opnds[k].kind == GSR_OPND_ADDR ? !dec_xaddr(d, &i->opnds[k], &a) : !opnd_src(d, &i->opnds[k], T_U32, &skip))
+		if (i->opnds[k].kind == GSR_OPND_ADDR ? !dec_xaddr(d, &i->opnds[k], &a) :
+		    !opnd_src(d, &i->opnds[k], T_U32, &skip))
 			return false;
 	in = dec_emit(d, x_mov);
 	if (!in)

@@ -50,7 +50,8 @@ bool dec_atom(struct dec *d)
 	int64_t imm;
 	xfn *fn;
 
-	if (!mods_parse(i, C_TYPE | C_SPACE | C_VEC | C_SEM | C_CACHE | C_OP, &md) || md.n_types != 1)
+	if (!mods_parse(i, C_TYPE | C_SPACE | C_VEC | C_SEM | C_CACHE | C_OP, &md) ||
+	    md.n_types != 1)
 		return dec_unknown(d);
 	fn = atom_select(&md, red);
 	n = md.op == A_CAS ? 2 : 1;
@@ -58,7 +59,8 @@ bool dec_atom(struct dec *d)
 		return dec_unknown(d);
 	if (md.vec)
 		return vector(d, &md, red, fn);
-	if (!red && !(md.t[0] == T_B128 ? opnd_wide(d, &i->opnds[0], &o[3]) : opnd_dst(d, &i->opnds[0], &o[3])))
+	if (!red && !(md.t[0] == T_B128 ? opnd_wide(d, &i->opnds[0], &o[3]) :
+		      opnd_dst(d, &i->opnds[0], &o[3])))
 		return false;
 	if (!opnd_addr(d, &i->opnds[at], &o[0], &imm, &a32))
 		return false;

@@ -7,14 +7,16 @@ static bool pack(struct dec *d)
 	static const struct {
 		const char *name;
 		uint8_t bits, is_signed;
-	} to[] = { { "u16", 16, 0 }, { "s16", 16, 1 }, { "u8", 8, 0 }, { "s8", 8, 1 }, { "u4", 4, 0 }, { "s4", 4, 1 },
+	} to[] = { { "u16", 16, 0 }, { "s16", 16, 1 }, { "u8", 8, 0 }, { "s8", 8, 1 },
+	{ "u4", 4, 0 }, { "s4", 4, 1 },
 		   { "u2", 2, 0 }, { "s2", 2, 1 } };
 	const struct gsr_insn *i = d->insn;
 	int32_t o[4] = { 0 };
 	struct xinsn *in;
 	unsigned int k, n, s;
 
-	for (k = 0; k < sizeof(to) / sizeof(*to) && (i->n_mods < 4 || strcmp(to[k].name, i->mods[2]) != 0); k++)
+	for (k = 0; k < sizeof(to) / sizeof(*to) &&
+	     (i->n_mods < 4 || strcmp(to[k].name, i->mods[2]) != 0); k++)
 		;
 	if (k == sizeof(to) / sizeof(*to) || strcmp(i->mods[1], "sat") || strcmp(i->mods[3], "s32"))
 		return dec_unknown(d);
@@ -54,7 +56,8 @@ bool dec_cvt(struct dec *d)
 		fn = alu_mini_select(&md);
 	/* pairs are made of two f32 */
 	pair = md.n_types == 2 && md.t[1] == T_F32 &&
-		(md.t[0] == T_F16X2 || md.t[0] == T_BF16X2 || (md.t[0] >= T_E4M3X2 && md.t[0] <= T_UE8M0X2));
+		(md.t[0] == T_F16X2 || md.t[0] == T_BF16X2 ||
+		 (md.t[0] >= T_E4M3X2 && md.t[0] <= T_UE8M0X2));
 	if (!fn || n != 2u + pair)
 		return dec_unknown(d);
 	if (!opnd_dst(d, &i->opnds[0], &o[0]))

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which threads have gone past others of their warp that wait for them, at a barrier, at an instruction of several lanes, or
- * below a call: those at an instruction that is reached from there, but from which the waiting ones cannot be reached any
- * more (struct xwait.past). Where nothing is left to do but to return nobody has: threads that return early come to the
- * same end. The nearest post-dominator of that kind is where the threads of a warp that pass are stopped (xwait.stop).
+ * Which threads have gone past others of their warp that wait for them, at a barrier, at an
+ * instruction of several lanes, or below a call: those at an instruction that is reached from
+ * there, but from which the waiting ones cannot be reached any more (struct xwait.past). Where
+ * nothing is left to do but to return nobody has: threads that return early come to the same end.
+ * The nearest post-dominator of that kind is where the threads of a warp that pass are stopped
+ * (xwait.stop).
  */
 #include <stdlib.h>
 #include "decode.h"
 
-#define PAIRS_MAX	(64u << 20)	/* places times instructions: beyond, nothing is known of a function */
+/* places times instructions: beyond, nothing is known of a function */
+#define PAIRS_MAX	(64u << 20)
 
 struct flow {
 	const struct vgpu_kernel *k;
 	uint32_t from, n;		/* node: pc - from; n is the exit */
-	uint32_t *first, *preds;	/* predecessors of node i: preds[first[i]] to preds[first[i + 1]] */
-	uint32_t *ipdom, *order, *number;	/* order: nodes in reverse postorder from the exit */
+	uint32_t *first, *preds;	/* predecessors of node i: preds[first[i]] to preds[first[i
+					 * + 1]] */
+	uint32_t *ipdom, *order, *number;	/* order: nodes in reverse postorder from the
+						 * exit */
 	uint32_t n_order;
 	uint32_t *stack;
 	uint8_t *seen, *over;

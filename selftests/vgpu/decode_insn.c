@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* One instruction: its modifiers, its operands, its handler. What no branch here accepts is an unknown instruction. */
+/*
+ * One instruction: its modifiers, its operands, its handler. What no branch here accepts is an
+ * unknown instruction.
+ */
 #include <stdlib.h>
 #include "decode.h"
 
@@ -24,7 +27,8 @@ struct alu {
 	unsigned int allow;
 	uint8_t srcs, type;		/* @type: of the sources */
 	uint8_t last_type;		/* of the last source */
-	uint8_t kinds;			/* 1 integers, 2 f32 and f64, 4 halves, 8 mixed and packed f32 */
+	uint8_t kinds;			/* 1 integers, 2 f32 and f64, 4 halves, 8 mixed and packed
+					 * f32 */
 };
 
 #define FLOATS	(C_TYPE | C_RND | C_FTZ | C_SAT)
@@ -114,13 +118,14 @@ static unsigned int kind_of(enum xtype t)
 	return xtype_float(t) ? 2 : 1;
 }
 
-static bool sources(struct dec *d, int32_t *o, unsigned int from, unsigned int n, const struct xmods *md, unsigned int type,
-		    unsigned int last)
+static bool sources(struct dec *d, int32_t *o, unsigned int from, unsigned int n,
+		    const struct xmods *md, unsigned int type, unsigned int last)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		if (!opnd_src(d, &d->insn->opnds[from + i], md->t[i + 1 == n ? last : type], &o[1 + i]))
+		if (!opnd_src(d, &d->insn->opnds[from + i],
+			      md->t[i + 1 == n ? last : type], &o[1 + i]))
 			return false;
 	return true;
 }
@@ -130,7 +135,8 @@ static enum xresult x_pred_logic(struct xctx *x, const struct xinsn *in, uint32_
 {
 	uint32_t a = pred(x, in->p[1]), b = in->p[2] == NO_OPND ? 0 : pred(x, in->p[2]);
 
-	pred_set(x, in->p[0], m, in->op == A_AND ? a & b : in->op == A_OR ? a | b : in->op == A_XOR ? a ^ b : ~a);
+	pred_set(x, in->p[0], m, in->op == A_AND ? a & b : in->op == A_OR ? a | b :
+		 in->op == A_XOR ? a ^ b : ~a);
 	return X_NEXT;
 }
 
@@ -150,7 +156,8 @@ static bool pred_logic(struct dec *d)
 	if (!in)
 		return false;
 	memcpy(in->p, p, sizeof(p));
-	in->op = i->op == GSR_OP_AND ? A_AND : i->op == GSR_OP_OR ? A_OR : i->op == GSR_OP_XOR ? A_XOR : A_NONE;
+	in->op = i->op == GSR_OP_AND ? A_AND : i->op == GSR_OP_OR ? A_OR : i->op == GSR_OP_XOR ?
+		 A_XOR : A_NONE;
 	return true;
 }
 
@@ -166,20 +173,23 @@ static bool alu(struct dec *d)
 	for (k = 0; k < sizeof(alus) / sizeof(*alus); k++) {
 		const struct alu *a = &alus[k];
 
-		if (a->op != i->op || i->n_opnds != a->srcs + 1u || !mods_parse(i, a->allow, &md) || !md.n_types)
+		if (a->op != i->op || i->n_opnds != a->srcs + 1u || !mods_parse(i, a->allow, &md) ||
+		    !md.n_types)
 			continue;
 		if (md.t[0] == T_PRED && a->select == alu_bits_select)
 			return pred_logic(d);
 		if (!(a->kinds & (kind_of(md.t[a->type < md.n_types ? a->type : 0]) | 8)))
 			continue;
 		/* three to choose from there are of f32 only */
-		if ((i->op == GSR_OP_MIN || i->op == GSR_OP_MAX) && a->srcs == 3 && md.t[0] != T_F32)
+		if ((i->op == GSR_OP_MIN || i->op == GSR_OP_MAX) && a->srcs == 3 &&
+		    md.t[0] != T_F32)
 			continue;
-		/* cppcheck-suppress AssignmentIntegerToAddress ; a pointer, which a macro makes it miss */
+		/* cppcheck-suppress AssignmentIntegerToAddress ; a macro hides the pointer */
 		fn = a->select(i->op, &md);
 		if (!fn)
 			continue;
-		if (!opnd_dst(d, &i->opnds[0], &o[0]) || !sources(d, o, 1, a->srcs, &md, a->type, a->last_type))
+		if (!opnd_dst(d, &i->opnds[0], &o[0]) ||
+		    !sources(d, o, 1, a->srcs, &md, a->type, a->last_type))
 			return false;
 		in = dec_emit(d, fn);
 		if (!in)
@@ -200,14 +210,17 @@ static bool setp(struct dec *d, const struct xmods *md)
 {
 	const struct gsr_insn *i = d->insn;
 	int32_t o[9] = { 0 }, p[4] = { NO_OPND, NO_OPND, NO_OPND, NO_OPND };
-	xfn *fn = md->t[0] == T_F16X2 || md->t[0] == T_BF16X2 ? x_setp_x2 : alu_cmp_select(GSR_OP_SETP, md);
+	xfn *fn = md->t[0] == T_F16X2 || md->t[0] == T_BF16X2 ? x_setp_x2 :
+		  alu_cmp_select(GSR_OP_SETP, md);
 	unsigned int n = md->op ? 4 : 3;
 	struct xinsn *in;
 
-	if (!fn || md->n_types != 1 || !md->cmp || i->n_opnds != n || (md->op && md->op != A_AND && md->op != A_OR && md->op != A_XOR))
+	if (!fn || md->n_types != 1 || !md->cmp || i->n_opnds != n ||
+	    (md->op && md->op != A_AND && md->op != A_OR && md->op != A_XOR))
 		return dec_unknown(d);
 	if (i->opnds[0].kind == GSR_OPND_PAIR) {
-		if (!opnd_pred_dst(d, &i->opnds[0].items[0], &p[0]) || !opnd_pred_dst(d, &i->opnds[0].items[1], &p[1]))
+		if (!opnd_pred_dst(d, &i->opnds[0].items[0], &p[0]) ||
+		    !opnd_pred_dst(d, &i->opnds[0].items[1], &p[1]))
 			return false;
 	} else if (!opnd_pred_dst(d, &i->opnds[0], &p[0])) {
 		return false;
@@ -232,7 +245,8 @@ static bool selp(struct dec *d, const struct xmods *md)
 
 	if (!fn || i->n_opnds != 4)
 		return dec_unknown(d);
-	if (!opnd_dst(d, &i->opnds[0], &o[0]) || !sources(d, o, 1, 2, md, 0, 0) || !opnd_pred(d, &i->opnds[3], &p))
+	if (!opnd_dst(d, &i->opnds[0], &o[0]) || !sources(d, o, 1, 2, md, 0, 0) ||
+	    !opnd_pred(d, &i->opnds[3], &p))
 		return false;
 	in = dec_emit(d, fn);
 	if (!in)
@@ -245,7 +259,8 @@ static bool selp(struct dec *d, const struct xmods *md)
 
 static bool testp(struct dec *d, const struct xmods *md)
 {
-	static const char *const kinds[] = { "finite", "infinite", "number", "notanumber", "normal", "subnormal" };
+	static const char *const kinds[] = { "finite", "infinite", "number", "notanumber", "normal",
+					     "subnormal" };
 	const struct gsr_insn *i = d->insn;
 	xfn *fn = alu_cmp_select(GSR_OP_TESTP, md);
 	struct xinsn *in;
@@ -276,7 +291,8 @@ static bool mov_vector(struct dec *d, const struct xmods *md)
 	struct xinsn *in;
 	unsigned int k;
 
-	if (i->n_opnds != 2 || md->n_types != 1 || md->vec > 4 || md->t[0] == T_B128 || md->t[0] == T_PRED)
+	if (i->n_opnds != 2 || md->n_types != 1 || md->vec > 4 || md->t[0] == T_B128 ||
+	    md->t[0] == T_PRED)
 		return dec_unknown(d);
 	for (k = 0; k < md->vec; k++) {
 		if (!opnd_element(d, &i->opnds[1], k, false, &from[k]))
@@ -371,7 +387,8 @@ static bool mov(struct dec *d, const struct xmods *md)
 	if (!(pack ? opnd_dst(d, a, &o[0]) : opnd_src(d, b, md->t[0], &o[0])))
 		return false;
 	for (k = 0; k < v->n_items; k++)
-		if (!(pack ? opnd_src(d, &v->items[k], T_B64, &o[k + 1]) : opnd_dst(d, &v->items[k], &o[k + 1])))
+		if (!(pack ? opnd_src(d, &v->items[k], T_B64, &o[k + 1]) :
+		      opnd_dst(d, &v->items[k], &o[k + 1])))
 			return false;
 	in = dec_emit(d, pack ? x_mov_pack : x_mov_unpack);
 	if (!in)
@@ -484,13 +501,15 @@ static bool bar(struct dec *d)
 	}
 	if (i->op == GSR_OP_BAR)
 		md.flags |= F_ALIGNED;
-	fn = md.flags & F_SYNC ? x_bar_sync : md.flags & F_ARRIVE ? x_bar_arrive : md.flags & F_RED ? x_bar_red : NULL;
+	fn = md.flags & F_SYNC ? x_bar_sync : md.flags & F_ARRIVE ? x_bar_arrive :
+	     md.flags & F_RED ? x_bar_red : NULL;
 	if (!fn)
 		return dec_unknown(d);
 	if (fn == x_bar_red) {
 		if (n < 3 || n > 4 || !(md.op == A_POPC ? md.t[0] == T_U32 : md.t[0] == T_PRED))
 			return dec_unknown(d);
-		if (!(md.op == A_POPC ? opnd_dst(d, &i->opnds[0], &o[0]) : opnd_pred_dst(d, &i->opnds[0], &p[0])) ||
+		if (!(md.op == A_POPC ? opnd_dst(d, &i->opnds[0], &o[0]) :
+		      opnd_pred_dst(d, &i->opnds[0], &p[0])) ||
 		    !opnd_pred(d, &i->opnds[n - 1], &p[1]))
 			return false;
 		at = 1;
@@ -516,7 +535,8 @@ static bool bar(struct dec *d)
 static bool warp_op(struct dec *d)
 {
 	const struct gsr_insn *i = d->insn;
-	int32_t o[9] = { 0, NO_OPND, NO_OPND, NO_OPND, NO_OPND }, p[4] = { NO_OPND, NO_OPND, NO_OPND, NO_OPND };
+	int32_t o[9] = { 0, NO_OPND, NO_OPND, NO_OPND, NO_OPND },
+		p[4] = { NO_OPND, NO_OPND, NO_OPND, NO_OPND };
 	const struct gsr_operand *dest = i->opnds;
 	unsigned int k, n;
 	struct xinsn *in;
@@ -524,7 +544,8 @@ static bool warp_op(struct dec *d)
 	bool ok;
 	xfn *fn;
 
-	if (!mods_parse(i, C_SYNC | C_TYPE | C_MODE | C_OP | (i->op == GSR_OP_REDUX ? C_NAN : 0), &md) || !(md.flags & F_SYNC) || md.n_types != 1)
+	if (!mods_parse(i, C_SYNC | C_TYPE | C_MODE | C_OP | (i->op == GSR_OP_REDUX ? C_NAN : 0),
+			&md) || !(md.flags & F_SYNC) || md.n_types != 1)
 		return dec_unknown(d);
 	switch (i->op) {
 	case GSR_OP_SHFL:
@@ -537,12 +558,16 @@ static bool warp_op(struct dec *d)
 		break;
 	case GSR_OP_MATCH:
 		fn = x_match, n = 2;
-		ok = (md.mode == V_ANY || md.mode == V_ALL) && (md.t[0] == T_B32 || md.t[0] == T_B64);
+		ok = (md.mode == V_ANY || md.mode == V_ALL) &&
+		     (md.t[0] == T_B32 || md.t[0] == T_B64);
 		break;
 	default:
 		fn = x_redux, n = 2;
-		ok = md.t[0] == T_F32 ? (md.op == A_MIN || md.op == A_MAX) && !(md.flags & F_XORSIGN) :
-			md.flags & (F_NAN | F_ABS) ? false : (md.t[0] == T_U32 || md.t[0] == T_S32) ? md.op == A_ADD || md.op == A_MIN || md.op == A_MAX :
+		ok = md.t[0] == T_F32 ? (md.op == A_MIN || md.op == A_MAX) &&
+		     !(md.flags & F_XORSIGN) :
+			md.flags & (F_NAN | F_ABS) ? false :
+				(md.t[0] == T_U32 || md.t[0] == T_S32) ? md.op == A_ADD ||
+					md.op == A_MIN || md.op == A_MAX :
 			md.t[0] == T_B32 && (md.op == A_AND || md.op == A_OR || md.op == A_XOR);
 	}
 	if (!ok || i->n_opnds != n + 1)
@@ -552,12 +577,14 @@ static bool warp_op(struct dec *d)
 			return false;
 		dest = &dest->items[0];
 	}
-	if (i->op == GSR_OP_VOTE && md.mode != V_BALLOT ? !opnd_pred_dst(d, dest, &p[0]) : !opnd_dst(d, dest, &o[0]))
+	if (i->op == GSR_OP_VOTE && md.mode != V_BALLOT ? !opnd_pred_dst(d, dest, &p[0]) :
+	    !opnd_dst(d, dest, &o[0]))
 		return false;
 	for (k = 0; k < n; k++) {
 		const struct gsr_operand *s = &i->opnds[k + 1];
 
-		if (i->op == GSR_OP_VOTE && !k ? !opnd_pred(d, s, &p[1]) : !opnd_src(d, s, T_B64, &o[k + 1]))
+		if (i->op == GSR_OP_VOTE && !k ? !opnd_pred(d, s, &p[1]) :
+		    !opnd_src(d, s, T_B64, &o[k + 1]))
 			return false;
 	}
 	o[8] = o[n];	/* the mask, where all of them look for it */
@@ -576,9 +603,11 @@ static bool elect(struct dec *d)
 	int32_t o[2], p;
 	struct xinsn *in;
 
-	if (i->n_mods != 1 || strcmp(i->mods[0], "sync") || i->n_opnds != 2 || i->opnds[0].kind != GSR_OPND_PAIR)
+	if (i->n_mods != 1 || strcmp(i->mods[0], "sync") || i->n_opnds != 2 ||
+	    i->opnds[0].kind != GSR_OPND_PAIR)
 		return dec_unknown(d);
-	if (!opnd_dst(d, &i->opnds[0].items[0], &o[0]) || !opnd_pred_dst(d, &i->opnds[0].items[1], &p) ||
+	if (!opnd_dst(d, &i->opnds[0].items[0], &o[0]) ||
+	    !opnd_pred_dst(d, &i->opnds[0].items[1], &p) ||
 	    !opnd_src(d, &i->opnds[1], T_B32, &o[1]))
 		return false;
 	in = dec_emit(d, x_elect);
@@ -694,7 +723,8 @@ bool dec_insn(struct dec *d)
 	case GSR_OP_RED:
 		return dec_atom(d);
 	case GSR_OP_CVTA:
-		return PARSE(C_TYPE | C_SPACE | C_TO) && md.n_types && unary(d, mem_cvta_select(&md), &md);
+		return PARSE(C_TYPE | C_SPACE | C_TO) && md.n_types &&
+		       unary(d, mem_cvta_select(&md), &md);
 	case GSR_OP_CVT:
 		return dec_cvt(d);
 	case GSR_OP_ISSPACEP:

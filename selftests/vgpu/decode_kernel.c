@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A kernel and the functions it reaches: frames, scopes, names, labels; decode_insn.c does the single instructions. */
+/*
+ * A kernel and the functions it reaches: frames, scopes, names, labels; decode_insn.c does the
+ * single instructions.
+ */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -147,7 +150,8 @@ static uint32_t hash_of(const char *name, size_t n)
 	return (h ^ h >> 8 ^ h >> 16) & 255;
 }
 
-static struct name *declare(struct dec *d, const char *name, enum name_kind kind, unsigned int range, uint64_t value)
+static struct name *declare(struct dec *d, const char *name, enum name_kind kind,
+			    unsigned int range, uint64_t value)
 {
 	size_t room = d->names_room;
 	struct name *names = dec_grow(d, d->names, d->n_names, &room, sizeof(*names)), *n;
@@ -178,7 +182,10 @@ static bool visible(const struct dec *d, unsigned int from, unsigned int scope)
 	return from == scope;
 }
 
-/* The innermost declaration that is visible from @scope. An inner scope's number is above its parents'. */
+/*
+ * The innermost declaration that is visible from @scope. An inner scope's number is above its
+ * parents'.
+ */
 const struct name *dec_name(struct dec *d, const char *name, unsigned int scope)
 {
 	size_t len = strlen(name), prefix = prefix_len(name);
@@ -249,14 +256,16 @@ static bool declare_reg(struct dec *d, const struct gsr_var *v)
 	bool is_pred = t == T_PRED;
 
 	if (t == T_NONE || (v->vec && (is_pred || v->range || t == T_B128)))
-		return dec_fail(d, "register %s of type %s%s", v->name, v->vec ? "a vector of " : "", v->type);
+		return dec_fail(d, "register %s of type %s%s", v->name, v->vec ? "a vector of " :
+				"", v->type);
 	if (v->vec)
 		count = v->vec;
 	if (t == T_B128 && count <= ROWS_MAX)
 		count *= 2;
 	if (count > ROWS_MAX || d->rows + count > ROWS_MAX || d->preds + count > ROWS_MAX)
 		return dec_fail(d, "more than %d registers", ROWS_MAX);
-	n = declare(d, v->name, is_pred ? NAME_PRED : NAME_REG, v->range, is_pred ? d->preds : d->rows);
+	n = declare(d, v->name, is_pred ? NAME_PRED : NAME_REG, v->range,
+		    is_pred ? d->preds : d->rows);
 	if (!n)
 		return false;
 	n->size = xtype_size(t);
@@ -284,7 +293,8 @@ bool dec_shared(struct dec *d, const struct gsr_var *v, uint64_t *offset)
 		return false;
 	d->shared = s;
 	if (size > (64u << 20) || !align || align & (align - 1) || align > 4096)
-		return dec_fail(d, "%s: %zu bytes of shared memory, alignment %zu", v->name, size, align);
+		return dec_fail(d, "%s: %zu bytes of shared memory, alignment %zu", v->name,
+				size, align);
 	*offset = UINT64_MAX;
 	if (size) {
 		d->shared_size = (d->shared_size + align - 1) & ~(align - 1);
@@ -312,7 +322,8 @@ static bool declare_var(struct dec *d, const struct gsr_var *v)
 	if (!strcmp(v->space, "global") || !strcmp(v->space, "const")) {
 		const struct xsym *s = vars_find_var(d->k->module, v);
 
-		return s ? !!declare(d, v->name, NAME_GLOBAL, 0, s->value) : dec_fail(d, "variable %s", v->name);
+		return s ? !!declare(d, v->name, NAME_GLOBAL, 0, s->value) :
+		       dec_fail(d, "variable %s", v->name);
 	}
 	return dec_fail(d, "variable %s in space %s", v->name, v->space);
 }
@@ -437,7 +448,10 @@ static bool resolve(struct dec *d)
 	return true;
 }
 
-/* Parameters: of an entry, offsets in the launch's buffer; of a function, registers or bytes of its local frame */
+/*
+ * Parameters: of an entry, offsets in the launch's buffer; of a function, registers or bytes of its
+ * local frame
+ */
 static bool declare_params(struct dec *d)
 {
 	struct xfunction *f = d->f;
@@ -448,7 +462,8 @@ static bool declare_params(struct dec *d)
 	d->line = fn->line;
 	if (d->entry) {
 		if (fn->n_params > sizeof(info->param) / sizeof(*info->param))
-			return dec_fail(d, "more than %zu parameters", sizeof(info->param) / sizeof(*info->param));
+			return dec_fail(d, "more than %zu parameters",
+					sizeof(info->param) / sizeof(*info->param));
 		for (i = 0; i < fn->n_params; i++) {
 			const struct gsr_var *v = &fn->params[i];
 
@@ -468,7 +483,8 @@ static bool declare_params(struct dec *d)
 	f->n_args = fn->n_params;
 	f->n_rets = fn->n_rets;
 	for (i = 0; i < fn->n_params + fn->n_rets; i++) {
-		const struct gsr_var *v = i < fn->n_params ? &fn->params[i] : &fn->rets[i - fn->n_params];
+		const struct gsr_var *v = i < fn->n_params ? &fn->params[i] :
+					  &fn->rets[i - fn->n_params];
 		struct xarg *a = i < fn->n_params ? &f->args[i] : &f->rets[i - fn->n_params];
 
 		if (!strcmp(v->space, "reg")) {
@@ -502,7 +518,8 @@ static bool decode_function(struct dec *d, struct xfunction *f)
 	d->scope = 0;
 	memset(d->hash, -1, sizeof(d->hash));
 	f->pc = d->k->n_code;
-	ok = open_scope(d, 0) && declare_params(d) && declare_all(d) && decode_body(d) && resolve(d);
+	ok = open_scope(d, 0) && declare_params(d) && declare_all(d) &&
+	     decode_body(d) && resolve(d);
 	if (!ok)
 		return false;
 	if (!flow_waits(d, f->pc, d->k->n_code))
@@ -550,7 +567,10 @@ static bool clusters_ok(struct dec *d, const struct gsr_function *fn)
 	return true;
 }
 
-/* Shared variables of the module that the kernel or its functions name are laid out when first met: see opnd_src */
+/*
+ * Shared variables of the module that the kernel or its functions name are laid out when first met:
+ * see opnd_src
+ */
 bool kernel_decode(struct vgpu_kernel *k, const struct gsr_function *fn)
 {
 	struct dec d = { .k = k, .fn = fn };
@@ -580,7 +600,8 @@ bool kernel_decode(struct vgpu_kernel *k, const struct gsr_function *fn)
 		for (i = 0; i < m->n_functions; i++) {
 			struct xfunction *f = &k->functions[i];
 
-			if (f == k->entry || f->pc != NO_PC || !f->fn->body || f->fn->entry || !(f->used || d.indirect))
+			if (f == k->entry || f->pc != NO_PC || !f->fn->body || f->fn->entry ||
+			    !(f->used || d.indirect))
 				continue;
 			if (!decode_function(&d, f))
 				goto out;

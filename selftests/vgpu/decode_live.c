@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How many 32-bit registers a kernel needs at once, as occupancy asks. An estimate: a register is taken to be live from its
- * first to its last mention, a loop around a mention keeps it live to the loop's end. Real compilers do somewhat better
- * by moving code and worse by aligning pairs.
+ * How many 32-bit registers a kernel needs at once, as occupancy asks. An estimate: a register is
+ * taken to be live from its first to its last mention, a loop around a mention keeps it live to the
+ * loop's end. Real compilers do somewhat better by moving code and worse by aligning pairs.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -114,12 +114,16 @@ struct label {
 
 static int by_name(const void *a, const void *b)
 {
-	uintptr_t x = (uintptr_t)((const struct label *)a)->name, y = (uintptr_t)((const struct label *)b)->name;
+	uintptr_t x = (uintptr_t)((const struct label *)a)->name,
+		y = (uintptr_t)((const struct label *)b)->name;
 
 	return x < y ? -1 : x > y;
 }
 
-/* Labels sorted by name, for the search of loops; two of one name in different scopes are as good as one */
+/*
+ * Labels sorted by name, for the search of loops; two of one name in different scopes are as good
+ * as one
+ */
 static struct label *label_list(const struct gsr_function *fn, size_t *n)
 {
 	const struct gsr_stmt *s;
@@ -173,7 +177,8 @@ unsigned int kernel_regs(const struct gsr_function *fn)
 			operand(&l, &s->insn->opnds[i], at);
 		if (s->insn->op != GSR_OP_BRA || s->insn->n_opnds != 1 || !labels)
 			continue;
-		to = bsearch(&(struct label){ s->insn->opnds[0].name, 0 }, labels, n_labels, sizeof(*labels), by_name);
+		to = bsearch(&(struct label){ s->insn->opnds[0].name, 0 }, labels, n_labels,
+			     sizeof(*labels), by_name);
 		if (!to || to->at > at)
 			continue;
 		if (n_backs == room) {
@@ -187,12 +192,16 @@ unsigned int kernel_regs(const struct gsr_function *fn)
 		backs[n_backs++] = (struct back){ at, to->at };
 	}
 	n_stmts = at;
-	/* what is set before a loop and read in it is live through all of it; not looked into where it would take long */
+	/*
+	 * what is set before a loop and read in it is live through all of it; not looked into where
+	 * it would take long
+	 */
 	for (unsigned int round = 0; changed && round < 8 && l.n * n_backs < 10000000; round++) {
 		changed = false;
 		for (k = 0; k < l.n; k++)
 			for (size_t b = 0; b < n_backs; b++)
-				if (l.ranges[k].first < backs[b].to && l.ranges[k].last >= backs[b].to &&
+				if (l.ranges[k].first < backs[b].to &&
+				    l.ranges[k].last >= backs[b].to &&
 				    l.ranges[k].last < backs[b].from) {
 					l.ranges[k].last = backs[b].from;
 					changed = true;

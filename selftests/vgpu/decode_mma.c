@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Instructions on matrices: which shapes and types there are, and how many registers their fragments take. */
+/*
+ * Instructions on matrices: which shapes and types there are, and how many registers their
+ * fragments take.
+ */
 #include <stdio.h>
 #include "decode.h"
 #include "exec_mma.h"
@@ -7,8 +10,10 @@
 static enum mtype mtype_parse(const char *name)
 {
 	static const char *const names[] = {
-		[M_F16] = "f16", [M_BF16] = "bf16", [M_TF32] = "tf32", [M_F32] = "f32", [M_F64] = "f64", [M_E4M3] = "e4m3",
-		[M_E5M2] = "e5m2", [M_S32] = "s32", [M_S8] = "s8", [M_U8] = "u8", [M_S4] = "s4", [M_U4] = "u4", [M_B1] = "b1",
+		[M_F16] = "f16", [M_BF16] = "bf16", [M_TF32] = "tf32", [M_F32] = "f32",
+		[M_F64] = "f64", [M_E4M3] = "e4m3",
+		[M_E5M2] = "e5m2", [M_S32] = "s32", [M_S8] = "s8", [M_U8] = "u8", [M_S4] = "s4",
+		[M_U4] = "u4", [M_B1] = "b1",
 	};
 	unsigned int t;
 
@@ -103,9 +108,12 @@ static bool mma_shape(enum mtype t, const struct words *w)
 		{ M_BF16, { { 16, 8, 8 }, { 16, 8, 16 } } },
 		{ M_TF32, { { 16, 8, 4 }, { 16, 8, 8 } } },
 		{ M_F64, { { 8, 8, 4 }, { 16, 8, 4 }, { 16, 8, 8 }, { 16, 8, 16 } } },
-		{ M_E4M3, { { 16, 8, 16 }, { 16, 8, 32 } } }, { M_E5M2, { { 16, 8, 16 }, { 16, 8, 32 } } },
-		{ M_S8, { { 8, 8, 16 }, { 16, 8, 16 }, { 16, 8, 32 } } }, { M_U8, { { 8, 8, 16 }, { 16, 8, 16 }, { 16, 8, 32 } } },
-		{ M_S4, { { 8, 8, 32 }, { 16, 8, 32 }, { 16, 8, 64 } } }, { M_U4, { { 8, 8, 32 }, { 16, 8, 32 }, { 16, 8, 64 } } },
+		{ M_E4M3, { { 16, 8, 16 }, { 16, 8, 32 } } },
+		{ M_E5M2, { { 16, 8, 16 }, { 16, 8, 32 } } },
+		{ M_S8, { { 8, 8, 16 }, { 16, 8, 16 }, { 16, 8, 32 } } },
+		{ M_U8, { { 8, 8, 16 }, { 16, 8, 16 }, { 16, 8, 32 } } },
+		{ M_S4, { { 8, 8, 32 }, { 16, 8, 32 }, { 16, 8, 64 } } },
+		{ M_U4, { { 8, 8, 32 }, { 16, 8, 32 }, { 16, 8, 64 } } },
 		{ M_B1, { { 8, 8, 128 }, { 16, 8, 128 }, { 16, 8, 256 } } },
 	};
 	size_t i, k;
@@ -119,7 +127,8 @@ static bool mma_shape(enum mtype t, const struct words *w)
 
 static bool wmma_shape(enum mtype t, const struct words *w)
 {
-	bool sixteen = (w->m == 16 && w->n == 16) || (w->m == 8 && w->n == 32) || (w->m == 32 && w->n == 8);
+	bool sixteen = (w->m == 16 && w->n == 16) || (w->m == 8 && w->n == 32) ||
+		       (w->m == 32 && w->n == 8);
 
 	switch (t) {
 	case M_F16: case M_BF16: case M_S8: case M_U8: return sixteen && w->k == 16;
@@ -139,25 +148,31 @@ static bool is_small_int(enum mtype t)
 /* Do the types of A, B, C and D go together? */
 static bool types_ok(const struct xmma *mm)
 {
-	bool half_or_single = (mm->ct == M_F16 || mm->ct == M_F32) && (mm->dt == M_F16 || mm->dt == M_F32);
+	bool half_or_single = (mm->ct == M_F16 || mm->ct == M_F32) &&
+			      (mm->dt == M_F16 || mm->dt == M_F32);
 
 	if (is_small_int(mm->at))
-		return is_small_int(mm->bt) && mtype_bits(mm->at) == mtype_bits(mm->bt) && mm->ct == M_S32 && mm->dt == M_S32;
+		return is_small_int(mm->bt) && mtype_bits(mm->at) == mtype_bits(mm->bt) &&
+		       mm->ct == M_S32 && mm->dt == M_S32;
 	switch (mm->at) {
-	case M_F16: return mm->bt == M_F16 && half_or_single && (mm->wmma || mm->quads || mm->ct == mm->dt);
+	case M_F16: return mm->bt == M_F16 && half_or_single &&
+		(mm->wmma || mm->quads || mm->ct == mm->dt);
 	case M_BF16:
 	case M_TF32: return mm->bt == mm->at && mm->ct == M_F32 && mm->dt == M_F32;
 	case M_F64: return mm->bt == M_F64 && mm->ct == M_F64 && mm->dt == M_F64;
 	case M_E4M3:
-	case M_E5M2: return (mm->bt == M_E4M3 || mm->bt == M_E5M2) && half_or_single && mm->ct == mm->dt;
+	case M_E5M2: return (mm->bt == M_E4M3 || mm->bt == M_E5M2) && half_or_single &&
+		mm->ct == mm->dt;
 	default: return false;
 	}
 }
 
 static unsigned int count(const struct xmma *mm, enum mmatrix which)
 {
-	enum mtype t = which == MAT_A ? mm->at : which == MAT_B ? mm->bt : which == MAT_C ? mm->ct : mm->dt;
-	unsigned int n = which == MAT_A ? mm->m * mm->k : which == MAT_B ? mm->k * mm->n : mm->m * mm->n;
+	enum mtype t = which == MAT_A ? mm->at : which == MAT_B ? mm->bt : which == MAT_C ?
+		       mm->ct : mm->dt;
+	unsigned int n = which == MAT_A ? mm->m * mm->k : which == MAT_B ? mm->k * mm->n :
+			 mm->m * mm->n;
 	unsigned int bits = mtype_bits(t);
 
 	/* wmma's f16 fragments hold elements several times */
@@ -167,7 +182,8 @@ static unsigned int count(const struct xmma *mm, enum mmatrix which)
 	return bits == 64 ? n : (n * bits + 31) / 32;
 }
 
-static bool fragment(struct dec *d, const struct gsr_operand *o, struct xmma *mm, enum mmatrix which, unsigned int first, bool write)
+static bool fragment(struct dec *d, const struct gsr_operand *o, struct xmma *mm,
+		     enum mmatrix which, unsigned int first, bool write)
 {
 	unsigned int n = count(mm, which), k;
 
@@ -182,7 +198,8 @@ static bool fragment(struct dec *d, const struct gsr_operand *o, struct xmma *mm
 		const struct gsr_operand *e = o->kind == GSR_OPND_VEC ? &o->items[k] : o;
 
 		if (write ? !opnd_dst(d, e, &mm->row[first + k]) :
-		    !opnd_src(d, e, mtype_bits(which == MAT_A ? mm->at : mm->dt) == 64 ? T_F64 : T_B32, &mm->row[first + k]))
+		    !opnd_src(d, e, mtype_bits(which == MAT_A ? mm->at : mm->dt) == 64 ? T_F64 :
+			      T_B32, &mm->row[first + k]))
 			return false;
 	}
 	return true;
@@ -229,8 +246,9 @@ static bool multiply(struct dec *d, const struct words *w, bool wmma)
 	mm->a_col = w->col[0];
 	mm->b_row = !w->col[1];
 	b1 = mm->at == M_B1;
-	if (w->layouts != 2 || !types_ok(mm) || !(wmma ? wmma_shape(mm->at, w) : mma_shape(mm->at, w)) ||
-	    b1 != (w->bitop && w->popc) || (w->bitop && !w->popc) || i->n_opnds != 4)
+	if (w->layouts != 2 || !types_ok(mm) ||
+	    !(wmma ? wmma_shape(mm->at, w) : mma_shape(mm->at, w)) || b1 != (w->bitop && w->popc) ||
+	    (w->bitop && !w->popc) || i->n_opnds != 4)
 		return dec_unknown(d);
 	if ((mm->a_col || mm->b_row) && !wmma && !mm->quads)
 		return dec_unknown(d);
@@ -238,7 +256,8 @@ static bool multiply(struct dec *d, const struct words *w, bool wmma)
 		return dec_unknown(d);
 	if (w->rn && mm->at != M_F64)
 		return dec_unknown(d);
-	if (!fragment(d, &i->opnds[0], mm, MAT_D, 0, true) || !fragment(d, &i->opnds[1], mm, MAT_A, mm->regs[MAT_D], false) ||
+	if (!fragment(d, &i->opnds[0], mm, MAT_D, 0, true) ||
+	    !fragment(d, &i->opnds[1], mm, MAT_A, mm->regs[MAT_D], false) ||
 	    !fragment(d, &i->opnds[2], mm, MAT_B, mm->first[MAT_A] + mm->regs[MAT_A], false) ||
 	    !fragment(d, &i->opnds[3], mm, MAT_C, mm->first[MAT_B] + mm->regs[MAT_B], false))
 		return false;
@@ -257,9 +276,11 @@ bool dec_mma(struct dec *d)
 /* Of a matrix alone the shape tells only its sides: any type that has the shape will do */
 static bool side_ok(enum mtype t, const struct words *w, bool accumulator)
 {
-	static const enum mtype of_single[] = { M_F16, M_BF16, M_TF32, M_NONE }, of_half[] = { M_F16, M_NONE },
+	static const enum mtype of_single[] = { M_F16, M_BF16, M_TF32, M_NONE },
+		of_half[] = { M_F16, M_NONE },
 		of_double[] = { M_F64, M_NONE }, of_int[] = { M_S8, M_S4, M_B1, M_NONE };
-	const enum mtype *of = t == M_F32 ? of_single : t == M_F16 ? of_half : t == M_F64 ? of_double : of_int;
+	const enum mtype *of = t == M_F32 ? of_single : t == M_F16 ? of_half :
+			       t == M_F64 ? of_double : of_int;
 
 	if (!accumulator)
 		return wmma_shape(t, w);
@@ -288,8 +309,9 @@ bool dec_wmma(struct dec *d)
 	mm = dec_alloc(d, sizeof(*mm));
 	if (!mm)
 		return false;
-	if (w.n_types != 1 || w.layouts != 1 || w.sat || w.bitop || w.popc || w.rn || !(w.load ? strchr("abc", w.which) != NULL : w.which == 'd') ||
-	    !w.which || !side_ok(w.t[0], &w, w.which > 'b') || i->n_opnds < 2 || i->n_opnds > 3)
+	if (w.n_types != 1 || w.layouts != 1 || w.sat || w.bitop || w.popc || w.rn ||
+	    !(w.load ? strchr("abc", w.which) != NULL : w.which == 'd') || !w.which ||
+	    !side_ok(w.t[0], &w, w.which > 'b') || i->n_opnds < 2 || i->n_opnds > 3)
 		return dec_unknown(d);
 	mm->m = w.m;
 	mm->n = w.n;
@@ -304,7 +326,8 @@ bool dec_wmma(struct dec *d)
 	mm->stride = NO_OPND;
 	if (!fragment(d, &i->opnds[!w.load], mm, mm->which, 0, w.load) ||
 	    (i->n_opnds == 3 && !opnd_src(d, &i->opnds[2], T_U32, &mm->stride)) ||
-	    !opnd_addr(d, &i->opnds[w.load], &row, &imm, &a32) || !emit(d, w.load ? x_wmma_load : x_wmma_store, mm))
+	    !opnd_addr(d, &i->opnds[w.load], &row, &imm, &a32) ||
+	    !emit(d, w.load ? x_wmma_load : x_wmma_store, mm))
 		return false;
 	in = &d->k->code[d->k->n_code - 1];
 	in->o[0] = row;
@@ -326,15 +349,18 @@ bool dec_ldmatrix(struct dec *d)
 	int32_t row;
 	int64_t imm;
 
-	if (i->n_mods < 5 || strcmp(i->mods[0], "sync") || strcmp(i->mods[1], "aligned") || strcmp(i->mods[2], "m8n8") ||
-	    i->n_opnds != 2)
+	if (i->n_mods < 5 || strcmp(i->mods[0], "sync") || strcmp(i->mods[1], "aligned") ||
+	    strcmp(i->mods[2], "m8n8") || i->n_opnds != 2)
 		return dec_unknown(d);
-	n = !strcmp(i->mods[at], "x1") ? 1 : !strcmp(i->mods[at], "x2") ? 2 : !strcmp(i->mods[at], "x4") ? 4 : 0;
+	n = !strcmp(i->mods[at], "x1") ? 1 : !strcmp(i->mods[at], "x2") ? 2 :
+	    !strcmp(i->mods[at], "x4") ? 4 : 0;
 	trans = !strcmp(i->mods[++at], "trans");
 	at += trans;
-	shared = at < i->n_mods && (!strcmp(i->mods[at], "shared") || !strcmp(i->mods[at], "shared::cta"));
+	shared = at < i->n_mods && (!strcmp(i->mods[at], "shared") ||
+				    !strcmp(i->mods[at], "shared::cta"));
 	at += shared;
-	if (!n || at + 1 != i->n_mods || strcmp(i->mods[at], "b16") || (v->kind == GSR_OPND_VEC ? v->n_items != n : n != 1))
+	if (!n || at + 1 != i->n_mods || strcmp(i->mods[at], "b16") ||
+	    (v->kind == GSR_OPND_VEC ? v->n_items != n : n != 1))
 		return dec_unknown(d);
 	regs = dec_alloc(d, sizeof(*regs) + n * sizeof(*regs->row));
 	if (!regs)

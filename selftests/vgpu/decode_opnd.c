@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Operands: registers and constants become rows; special registers and addresses of locals a move to a spare row first. */
+/*
+ * Operands: registers and constants become rows; special registers and addresses of locals a move
+ * to a spare row first.
+ */
 #include <stdlib.h>
 #include "decode.h"
 
-#define DYNAMIC_MARK	0x5d1a000000000000ull	/* stands for dynamic shared memory until its offset is known */
+/* stands for dynamic shared memory until its offset is known */
+#define DYNAMIC_MARK	0x5d1a000000000000ull
 
 static const struct special {
 	const char *name;
 	int sr;
 } specials[] = {
-	{ "%tid", SR_TID }, { "%ntid", SR_NTID }, { "%ctaid", SR_CTAID }, { "%nctaid", SR_NCTAID }, { "%laneid", SR_LANEID },
-	{ "%warpid", SR_WARPID }, { "%nwarpid", SR_NWARPID }, { "%smid", SR_SMID }, { "%nsmid", SR_NSMID },
-	{ "%gridid", SR_GRIDID }, { "%clock", SR_CLOCK }, { "%clock_hi", SR_CLOCK_HI }, { "%clock64", SR_CLOCK64 },
+	{ "%tid", SR_TID }, { "%ntid", SR_NTID }, { "%ctaid", SR_CTAID }, { "%nctaid", SR_NCTAID },
+	{ "%laneid", SR_LANEID },
+	{ "%warpid", SR_WARPID }, { "%nwarpid", SR_NWARPID }, { "%smid", SR_SMID },
+	{ "%nsmid", SR_NSMID },
+	{ "%gridid", SR_GRIDID }, { "%clock", SR_CLOCK }, { "%clock_hi", SR_CLOCK_HI },
+	{ "%clock64", SR_CLOCK64 },
 	{ "%globaltimer", SR_GLOBALTIMER }, { "%globaltimer_lo", SR_GLOBALTIMER_LO },
-	{ "%globaltimer_hi", SR_GLOBALTIMER_HI }, { "%lanemask_eq", SR_LANEMASK_EQ }, { "%lanemask_le", SR_LANEMASK_LE },
-	{ "%lanemask_lt", SR_LANEMASK_LT }, { "%lanemask_ge", SR_LANEMASK_GE }, { "%lanemask_gt", SR_LANEMASK_GT },
+	{ "%globaltimer_hi", SR_GLOBALTIMER_HI }, { "%lanemask_eq", SR_LANEMASK_EQ },
+	{ "%lanemask_le", SR_LANEMASK_LE },
+	{ "%lanemask_lt", SR_LANEMASK_LT }, { "%lanemask_ge", SR_LANEMASK_GE },
+	{ "%lanemask_gt", SR_LANEMASK_GT },
 	{ "%dynamic_smem_size", SR_DYNAMIC_SMEM_SIZE }, { "%total_smem_size", SR_TOTAL_SMEM_SIZE },
 	{ "%aggr_smem_size", SR_TOTAL_SMEM_SIZE }, { "%reserved_smem_offset_begin", SR_ZERO },
 	{ "%reserved_smem_offset_end", SR_ZERO }, { "%reserved_smem_offset_cap", SR_ZERO },
-	{ "%is_explicit_cluster", SR_ZERO }, { "%clusterid", SR_CTAID }, { "%nclusterid", SR_NCTAID },
-	{ "%cluster_ctaid", SR_ZERO }, { "%cluster_nctaid", SR_ONE }, { "%cluster_ctarank", SR_ZERO },
-	{ "%cluster_nctarank", SR_ONE }, { "%envreg1", SR_WORKSPACE_HI }, { "%envreg2", SR_WORKSPACE },
+	{ "%is_explicit_cluster", SR_ZERO }, { "%clusterid", SR_CTAID },
+	{ "%nclusterid", SR_NCTAID },
+	{ "%cluster_ctaid", SR_ZERO }, { "%cluster_nctaid", SR_ONE },
+	{ "%cluster_ctarank", SR_ZERO },
+	{ "%cluster_nctarank", SR_ONE }, { "%envreg1", SR_WORKSPACE_HI },
+	{ "%envreg2", SR_WORKSPACE },
 };
 
 static int special(const char *name)
@@ -82,7 +94,8 @@ static bool shared_const(struct dec *d, uint64_t at, int64_t offset, int32_t *ou
 }
 
 /* r, or an element of a vector: v.x, v.r */
-static bool register_row(struct dec *d, const struct name *n, const struct gsr_operand *o, int32_t *out)
+static bool register_row(struct dec *d, const struct name *n, const struct gsr_operand *o,
+			 int32_t *out)
 {
 	static const char letters[] = "xyzwrgba";
 	const char *c = o->component ? strchr(letters, o->component) : NULL;
@@ -91,12 +104,14 @@ static bool register_row(struct dec *d, const struct name *n, const struct gsr_o
 	if (o->selector || (n->vec ? !c || element >= n->vec : o->component))
 		return dec_fail(d, "element of register %s", o->name);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): registers have names */
-	*out = (int32_t)(n->value + element + (n->range ? strtoul(o->name + n->prefix, NULL, 10) : 0) * (n->size > 8 ? 2 : 1));
+	*out = (int32_t)(n->value + element + (n->range ? strtoul(o->name + n->prefix, NULL, 10) :
+					       0) * (n->size > 8 ? 2 : 1));
 	return true;
 }
 
 /* A name used as a value: a register's, or the address of a variable or function */
-static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, int32_t *out, unsigned int *size)
+static bool named(struct dec *d, const struct gsr_operand *o, int64_t offset, int32_t *out,
+		  unsigned int *size)
 {
 	const struct name *n = dec_name(d, o->name, d->scope);
 	const struct xsym *s;
@@ -209,7 +224,8 @@ bool opnd_wide(struct dec *d, const struct gsr_operand *o, int32_t *out)
 	return register_row(d, n, o, out);
 }
 
-bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bool write, int32_t *out)
+bool opnd_element(struct dec *d, const struct gsr_operand *o, unsigned int i, bool write,
+		  int32_t *out)
 {
 	struct gsr_operand e = *o;
 
@@ -267,7 +283,8 @@ bool opnd_pred_dst(struct dec *d, const struct gsr_operand *o, int32_t *out)
 	if (o->kind == GSR_OPND_SINK)
 		return true;
 	if (!n || o->negated)
-		return dec_fail(d, "%s is no predicate that can be written", o->name ? o->name : "operand");
+		return dec_fail(d, "%s is no predicate that can be written",
+				o->name ? o->name : "operand");
 	*out = pred_number(n, o->name);
 	return true;
 }
@@ -287,7 +304,8 @@ bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t
 
 	*a32 = false;
 	*imm = 0;
-	if (o->kind != GSR_OPND_ADDR || o->n_items < 1 || o->n_items > 2 || (o->n_items == 2 && !o->indexed))
+	if (o->kind != GSR_OPND_ADDR || o->n_items < 1 || o->n_items > 2 ||
+	    (o->n_items == 2 && !o->indexed))
 		return dec_unknown(d);
 	base = &o->items[0];
 	if (base->kind == GSR_OPND_INT) {
@@ -300,9 +318,11 @@ bool opnd_addr(struct dec *d, const struct gsr_operand *o, int32_t *row, int64_t
 	if (o->indexed) {
 		if (o->items[1].kind != GSR_OPND_INT)
 			return dec_unknown(d);
-		var = dec_name(d, base->name, d->scope) ? NULL : vars_find(d->k->module, base->name);
+		var = dec_name(d, base->name, d->scope) ? NULL :
+		      vars_find(d->k->module, base->name);
 		/* the index of a module's array counts elements */
-		*imm += o->items[1].ival * (int64_t)(var && var->var ? xtype_size(xtype_parse(var->var->type)) : 1);
+		*imm += o->items[1].ival * (int64_t)(var && var->var ?
+						     xtype_size(xtype_parse(var->var->type)) : 1);
 	}
 	if (!named(d, base, 0, row, &size))
 		return false;
@@ -374,9 +394,11 @@ bool opnd_call(struct dec *d)
 			c->builtin = call_builtin(target->name);
 			if (!c->builtin)
 				return dec_fail(d, "call of %s, which has no body", target->name);
-		} else if (c->callee->fn->n_params != c->n_args || c->callee->fn->n_rets != c->n_rets) {
-			return dec_fail(d, "call of %s with %u arguments and %u results, it has %u and %u", target->name,
-					c->n_args, c->n_rets, c->callee->fn->n_params, c->callee->fn->n_rets);
+		} else if (c->callee->fn->n_params != c->n_args ||
+			   c->callee->fn->n_rets != c->n_rets) {
+			return dec_fail(d, "call of %s with %u arguments and %u results, it "
+					"has %u and %u", target->name, c->n_args, c->n_rets,
+					c->callee->fn->n_params, c->callee->fn->n_rets);
 		}
 	} else {
 		if (!opnd_src(d, target, T_B64, &row))

@@ -2,7 +2,8 @@
 /* set and lop3 where one instruction does what a comparison and another do: made of both. */
 #include "decode.h"
 
-static struct xinsn *compare(struct dec *d, const struct xmods *md, int32_t a, int32_t b, int32_t p, int32_t q)
+static struct xinsn *compare(struct dec *d, const struct xmods *md, int32_t a, int32_t b,
+			     int32_t p, int32_t q)
 {
 	xfn *fn = alu_cmp_select(GSR_OP_SETP, md);
 	struct xinsn *in;
@@ -52,7 +53,8 @@ bool dec_set_half(struct dec *d)
 	unsigned int k;
 	bool pair;
 
-	if (!mods_parse(i, C_TYPE | C_CMP | C_OP | C_FTZ, &md) || md.n_types != 2 || !md.cmp || i->n_opnds != 3u + (md.op != A_NONE) ||
+	if (!mods_parse(i, C_TYPE | C_CMP | C_OP | C_FTZ, &md) || md.n_types != 2 || !md.cmp ||
+	    i->n_opnds != 3u + (md.op != A_NONE) ||
 	    (md.op && md.op != A_AND && md.op != A_OR && md.op != A_XOR))
 		return dec_unknown(d);
 	from = md.t[1];
@@ -101,10 +103,11 @@ bool dec_lop3_bool(struct dec *d)
 	struct xinsn *in;
 	unsigned int k;
 
-	if (!mods_parse(i, C_TYPE | C_OP, &md) || md.n_types != 1 || md.t[0] != T_B32 || (md.op != A_OR && md.op != A_AND) ||
-	    i->n_opnds != 6 || to->kind != GSR_OPND_PAIR)
+	if (!mods_parse(i, C_TYPE | C_OP, &md) || md.n_types != 1 || md.t[0] != T_B32 ||
+	    (md.op != A_OR && md.op != A_AND) || i->n_opnds != 6 || to->kind != GSR_OPND_PAIR)
 		return dec_unknown(d);
-	if (!opnd_dst(d, &to->items[0], &o[0]) || !opnd_pred_dst(d, &to->items[1], &p) || !opnd_pred(d, &i->opnds[5], &q))
+	if (!opnd_dst(d, &to->items[0], &o[0]) || !opnd_pred_dst(d, &to->items[1], &p) ||
+	    !opnd_pred(d, &i->opnds[5], &q))
 		return false;
 	for (k = 1; k < 5; k++)
 		if (!opnd_src(d, &i->opnds[k], T_B32, &o[k]))

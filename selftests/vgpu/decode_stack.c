@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * alloca and the stack pointer; and what a kernel may say of its place among others: here a block is a cluster of its own,
- * a grid waits for those before it, and registers are as many as it likes.
+ * alloca and the stack pointer; and what a kernel may say of its place among others: here a block
+ * is a cluster of its own, a grid waits for those before it, and registers are as many as it likes.
  */
 #include "decode.h"
 
@@ -13,14 +13,17 @@ bool dec_stack(struct dec *d)
 	int64_t align = 8;
 	struct xinsn *in;
 
-	if (i->n_mods != 1 || strcmp(i->mods[0], "u64") || (is_alloca ? i->n_opnds < 2 || i->n_opnds > 3 : i->n_opnds != 1))
+	if (i->n_mods != 1 || strcmp(i->mods[0], "u64") ||
+	    (is_alloca ? i->n_opnds < 2 || i->n_opnds > 3 : i->n_opnds != 1))
 		return dec_unknown(d);
 	if (is_alloca && i->n_opnds == 3) {
 		align = i->opnds[2].ival;
-		if (i->opnds[2].kind != GSR_OPND_INT || align < 1 || align > 4096 || align & (align - 1))
+		if (i->opnds[2].kind != GSR_OPND_INT || align < 1 || align > 4096 ||
+		    align & (align - 1))
 			return dec_unknown(d);
 	}
-	if (is_alloca || save ? !opnd_dst(d, &i->opnds[0], &o[0]) : !opnd_src(d, &i->opnds[0], T_U64, &o[1]))
+	if (is_alloca || save ? !opnd_dst(d, &i->opnds[0], &o[0]) :
+	    !opnd_src(d, &i->opnds[0], T_U64, &o[1]))
 		return false;
 	if (is_alloca && !opnd_src(d, &i->opnds[1], T_U64, &o[1]))
 		return false;
@@ -37,8 +40,9 @@ static bool registers(struct dec *d)
 {
 	const struct gsr_insn *i = d->insn;
 
-	if (i->n_mods != 4 || (strcmp(i->mods[0], "inc") && strcmp(i->mods[0], "dec")) || strcmp(i->mods[1], "sync") ||
-	    strcmp(i->mods[2], "aligned") || strcmp(i->mods[3], "u32") || i->n_opnds != 1 || i->opnds[0].kind != GSR_OPND_INT ||
+	if (i->n_mods != 4 || (strcmp(i->mods[0], "inc") && strcmp(i->mods[0], "dec")) ||
+	    strcmp(i->mods[1], "sync") || strcmp(i->mods[2], "aligned") ||
+	    strcmp(i->mods[3], "u32") || i->n_opnds != 1 || i->opnds[0].kind != GSR_OPND_INT ||
 	    i->opnds[0].ival < 24 || i->opnds[0].ival > 256 || i->opnds[0].ival % 8)
 		return dec_unknown(d);
 	return dec_emit(d, x_prefetch);
@@ -63,7 +67,8 @@ static enum xresult x_mapa(struct xctx *x, const struct xinsn *in, uint32_t m)
 static bool cluster_address(struct dec *d)
 {
 	const struct gsr_insn *i = d->insn;
-	bool shared = i->n_mods == 2 && !strcmp(i->mods[0], "shared::cluster"), mapa = i->op == GSR_OP_MAPA;
+	bool shared = i->n_mods == 2 && !strcmp(i->mods[0], "shared::cluster"),
+		mapa = i->op == GSR_OP_MAPA;
 	enum xtype t = i->n_mods ? xtype_parse(i->mods[i->n_mods - 1]) : T_NONE;
 	int32_t o[3] = { 0 };
 	struct xinsn *in;
@@ -89,7 +94,8 @@ bool dec_cluster(struct dec *d)
 	switch (i->op) {
 	case GSR_OP_SETMAXNREG: return registers(d);
 	case GSR_OP_GRIDDEPCONTROL:
-		if (i->n_mods != 1 || (strcmp(i->mods[0], "wait") && strcmp(i->mods[0], "launch_dependents")) || i->n_opnds)
+		if (i->n_mods != 1 || (strcmp(i->mods[0], "wait") &&
+				       strcmp(i->mods[0], "launch_dependents")) || i->n_opnds)
 			return dec_unknown(d);
 		return dec_emit(d, x_prefetch);
 	default: return cluster_address(d);

@@ -55,13 +55,15 @@ static bool reference(struct dec *d, const char *name, struct xtex *t)
 static bool handle(struct dec *d, const struct gsr_operand *o, struct xtex *t)
 {
 	const struct name *n = o->name ? dec_name(d, o->name, d->scope) : NULL;
-	bool surface, wanted = d->insn->op == GSR_OP_SULD || d->insn->op == GSR_OP_SUST || d->insn->op == GSR_OP_SURED ||
-			       d->insn->op == GSR_OP_SUQ;
+	bool surface, wanted = d->insn->op == GSR_OP_SULD || d->insn->op == GSR_OP_SUST ||
+			       d->insn->op == GSR_OP_SURED || d->insn->op == GSR_OP_SUQ;
 
-	if (o->name && (!n || n->kind == NAME_GLOBAL) && vgpu_module_reference(d->k->module, o->name, &surface) && surface == wanted)
+	if (o->name && (!n || n->kind == NAME_GLOBAL) &&
+	    vgpu_module_reference(d->k->module, o->name, &surface) && surface == wanted)
 		return reference(d, o->name, t);
 	if (!n || n->kind != NAME_REG || n->size != 8 || o->negated)
-		return dec_fail(d, "%s is neither a register with a handle nor a reference", o->name ? o->name : "operand");
+		return dec_fail(d, "%s is neither a register with a handle nor a reference",
+				o->name ? o->name : "operand");
 	return opnd_src(d, o, T_U64, &t->handle);
 }
 
@@ -82,7 +84,8 @@ static bool coordinates(struct dec *d, const struct gsr_operand *o, struct xtex 
 		const struct gsr_operand *e = c->kind == GSR_OPND_VEC ? &c->items[k] : c;
 		bool layer = t->layered && !k;
 
-		if (!opnd_src(d, e, t->fp_coords && !layer ? T_F32 : T_S32, &t->coord[layer ? 3 : k - t->layered]))
+		if (!opnd_src(d, e, t->fp_coords && !layer ? T_F32 : T_S32,
+			      &t->coord[layer ? 3 : k - t->layered]))
 			return false;
 	}
 	return true;
@@ -115,7 +118,8 @@ static bool emit(struct dec *d, xfn *fn, struct xtex *t)
 /* tex{.base,.level,.grad}.geometry.v4.type.coordinates, tld4.component.geometry.v4.type.f32 */
 static bool tex(struct dec *d)
 {
-	static const char *const modes[] = { "base", "level", "grad", NULL }, *const comps[] = { "r", "g", "b", "a", NULL };
+	static const char *const modes[] = { "base", "level", "grad", NULL },
+		*const comps[] = { "r", "g", "b", "a", NULL };
 	const struct gsr_insn *i = d->insn;
 	const struct gsr_operand *to = &i->opnds[0];
 	struct xtex *t = tex_new(d);
@@ -132,14 +136,15 @@ static bool tex(struct dec *d)
 		more = mode;
 		at++;
 	}
-	if (i->n_mods != at + 4 || !geometry(i->mods[at], t) || strcmp(i->mods[at + 1], "v4") || i->n_opnds != 2 + more ||
-	    (gather && t->dims != 2))
+	if (i->n_mods != at + 4 || !geometry(i->mods[at], t) || strcmp(i->mods[at + 1], "v4") ||
+	    i->n_opnds != 2 + more || (gather && t->dims != 2))
 		return dec_unknown(d);
 	t->n = 4;
 	t->type = xtype_parse(i->mods[at + 2]);
 	coords = xtype_parse(i->mods[at + 3]);
 	t->fp_coords = coords == T_F32;
-	if ((t->type != T_F32 && t->type != T_U32 && t->type != T_S32 && (gather || t->type != T_F16)) ||
+	if ((t->type != T_F32 && t->type != T_U32 && t->type != T_S32 &&
+	     (gather || t->type != T_F16)) ||
 	    (coords != T_F32 && (coords != T_S32 || gather || more)))
 		return dec_unknown(d);
 	if (to->kind == GSR_OPND_PAIR) {
@@ -147,13 +152,18 @@ static bool tex(struct dec *d)
 			return false;
 		to = &to->items[0];
 	}
-	return values(d, to, t, true) && coordinates(d, &i->opnds[1], t) && emit(d, gather ? x_tld4 : x_tex, t);
+	return values(d, to, t, true) && coordinates(d, &i->opnds[1], t) &&
+	       emit(d, gather ? x_tld4 : x_tex, t);
 }
 
-/* suld.b.geometry{.cache}{.vec}.type.outside d, [h, c]; sust.b … [h, c], v; sured.b.op.geometry.type.outside [h, c], v */
+/*
+ * suld.b.geometry{.cache}{.vec}.type.outside d, [h, c]; sust.b … [h, c], v;
+ * sured.b.op.geometry.type.outside [h, c], v
+ */
 static bool surface(struct dec *d)
 {
-	static const char *const outsides[] = { "trap", "clamp", "zero", NULL }, *const caches[] = { "ca", "cg", "cs", "cv", "wb", "wt", NULL };
+	static const char *const outsides[] = { "trap", "clamp", "zero", NULL },
+		*const caches[] = { "ca", "cg", "cs", "cv", "wb", "wt", NULL };
 	static const char *const ops[] = { "add", "min", "max", "and", "or", NULL };
 	static const enum xop op[] = { A_ADD, A_MIN, A_MAX, A_AND, A_OR };
 	const struct gsr_insn *i = d->insn;
@@ -174,7 +184,8 @@ static bool surface(struct dec *d)
 		return dec_unknown(d);
 	if (at < i->n_mods && !reduce && word_in(i->mods[at], caches, &k))
 		at++;
-	t->n = at < i->n_mods && !strcmp(i->mods[at], "v2") ? 2 : at < i->n_mods && !strcmp(i->mods[at], "v4") ? 4 : 1;
+	t->n = at < i->n_mods && !strcmp(i->mods[at], "v2") ? 2 : at < i->n_mods &&
+	       !strcmp(i->mods[at], "v4") ? 4 : 1;
 	at += t->n > 1;
 	t->type = at < i->n_mods ? xtype_parse(i->mods[at++]) : T_NONE;
 	if (at + 1 != i->n_mods || !word_in(i->mods[at], outsides, &k))
@@ -183,28 +194,31 @@ static bool surface(struct dec *d)
 	if (reduce) {
 		bool bits = t->op == A_AND || t->op == A_OR;
 
-		if (t->n != 1 || (bits ? t->type != T_B32 : t->type != T_U32 && t->type != T_S32 && t->type != T_U64 &&
-				  (t->op == A_ADD || t->type != T_S64)))
+		if (t->n != 1 || (bits ? t->type != T_B32 : t->type != T_U32 && t->type != T_S32 &&
+				  t->type != T_U64 && (t->op == A_ADD || t->type != T_S64)))
 			return dec_unknown(d);
 	} else if (t->type < T_B8 || t->type > T_B64 || t->n * xtype_size(t->type) > 16) {
 		return dec_unknown(d);
 	}
-	return values(d, &i->opnds[load ? 0 : 1], t, load) && coordinates(d, &i->opnds[load ? 1 : 0], t) &&
+	return values(d, &i->opnds[load ? 0 : 1], t, load) &&
+	       coordinates(d, &i->opnds[load ? 1 : 0], t) &&
 		emit(d, load ? x_suld : reduce ? x_sured : x_sust, t);
 }
 
 static bool query(struct dec *d)
 {
-	static const char *const names[] = { "width", "height", "depth", "array_size", "normalized_coords", "num_mipmap_levels", "num_samples",
-					     NULL };
+	static const char *const names[] = { "width", "height", "depth", "array_size",
+					     "normalized_coords", "num_mipmap_levels",
+					     "num_samples", NULL };
 	const struct gsr_insn *i = d->insn;
 	struct xtex *t = tex_new(d);
 	unsigned int q;
 
 	if (!t)
 		return false;
-	if (i->n_mods != 2 || !word_in(i->mods[0], names, &q) || strcmp(i->mods[1], "b32") || i->n_opnds != 2 ||
-	    i->opnds[1].kind != GSR_OPND_ADDR || i->opnds[1].n_items != 1 || i->opnds[1].ival || (i->op == GSR_OP_SUQ && q > Q_ARRAY_SIZE))
+	if (i->n_mods != 2 || !word_in(i->mods[0], names, &q) || strcmp(i->mods[1], "b32") ||
+	    i->n_opnds != 2 || i->opnds[1].kind != GSR_OPND_ADDR || i->opnds[1].n_items != 1 ||
+	    i->opnds[1].ival || (i->op == GSR_OP_SUQ && q > Q_ARRAY_SIZE))
 		return dec_unknown(d);
 	t->query = (enum query)q;
 	return opnd_dst(d, &i->opnds[0], &t->value[0]) && handle(d, &i->opnds[1].items[0], t) &&

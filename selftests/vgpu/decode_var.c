@@ -133,7 +133,8 @@ struct reader {
 
 static bool fail(struct reader *r, const char *what)
 {
-	snprintf(r->err, r->err_size, "line %u: initialiser of %s: %s near '%.20s'", r->v->line, r->v->name, what, r->s);
+	snprintf(r->err, r->err_size, "line %u: initialiser of %s: %s near '%.20s'", r->v->line,
+		 r->v->name, what, r->s);
 	return false;
 }
 
@@ -267,7 +268,10 @@ static bool value(struct reader *r, uint64_t *v)
 	return true;
 }
 
-/* Braces as ptxas wants them: a pair for each dimension and for a vector. It does not fill up rows: the next one follows at once */
+/*
+ * Braces as ptxas wants them: a pair for each dimension and for a vector. It does not fill up rows:
+ * the next one follows at once
+ */
 static bool level(struct reader *r, unsigned int depth)
 {
 	const struct gsr_var *of = r->v;
@@ -307,8 +311,10 @@ static bool level(struct reader *r, unsigned int depth)
 
 static bool init_var(struct vgpu_module *m, const struct xsym *s, char *err, size_t err_size)
 {
-	struct reader r = { .s = s->var->init, .m = m, .to = (uint8_t *)(uintptr_t)s->value, .v = s->var,
-			    .elem = xtype_size(xtype_parse(s->var->type)), .err = err, .err_size = err_size };
+	struct reader r = { .s = s->var->init, .m = m, .to = (uint8_t *)(uintptr_t)s->value,
+			    .v = s->var,
+			    .elem = xtype_size(xtype_parse(s->var->type)), .err = err,
+			    .err_size = err_size };
 
 	if (!r.elem)
 		return fail(&r, "type without a size");
@@ -319,7 +325,8 @@ static bool init_var(struct vgpu_module *m, const struct xsym *s, char *err, siz
 	return *r.s && *r.s != ';' ? fail(&r, "end expected") : true;
 }
 
-static bool add_var(struct vgpu_module *m, const struct gsr_var *v, bool in_function, size_t *at, char *err, size_t err_size)
+static bool add_var(struct vgpu_module *m, const struct gsr_var *v, bool in_function, size_t *at,
+		    char *err, size_t err_size)
 {
 	int kind = space_of(v);
 	size_t size, align;
@@ -341,7 +348,8 @@ static bool add_var(struct vgpu_module *m, const struct gsr_var *v, bool in_func
 		return true;
 	align = var_align(v);
 	if (size > (1ull << 32) || align > 4096 || (align & (align - 1))) {
-		snprintf(err, err_size, "line %u: variable %s is larger than 4 GiB or oddly aligned", v->line, v->name);
+		snprintf(err, err_size, "line %u: variable %s is larger than 4 GiB or "
+			 "oddly aligned", v->line, v->name);
 		return false;
 	}
 	/* apart, so that what is beyond one is not in the next */
@@ -368,7 +376,8 @@ bool vars_load(struct vgpu_module *m, char *err, size_t err_size)
 		if (it->kind != GSR_ITEM_FUNCTION)
 			continue;
 		for (st = it->function->first; st; st = st->next)
-			if (st->kind == GSR_STMT_VAR && !add_var(m, st->var, true, &at, err, err_size))
+			if (st->kind == GSR_STMT_VAR &&
+			    !add_var(m, st->var, true, &at, err, err_size))
 				return false;
 	}
 	for (i = 0; i < m->n_functions; i++) {
@@ -395,12 +404,14 @@ bool vars_load(struct vgpu_module *m, char *err, size_t err_size)
 		if (s->kind != SYM_GLOBAL && s->kind != SYM_CONST)
 			continue;
 		s->value += (uintptr_t)m->globals;
-		m->ranges[m->n_ranges++] = (struct xrange){ s->value, var_size(s->var), s->kind == SYM_CONST };
+		m->ranges[m->n_ranges++] = (struct xrange){ s->value, var_size(s->var),
+							    s->kind == SYM_CONST };
 	}
 	for (i = 0; i < m->syms->n; i++) {
 		const struct xsym *s = &m->syms->syms[i];
 
-		if ((s->kind == SYM_GLOBAL || s->kind == SYM_CONST) && s->var->init && !init_var(m, s, err, err_size))
+		if ((s->kind == SYM_GLOBAL || s->kind == SYM_CONST) && s->var->init &&
+		    !init_var(m, s, err, err_size))
 			return false;
 	}
 	return true;

@@ -8,12 +8,17 @@ static const struct {
 	enum vop op;
 	uint8_t lanes;
 } ops[] = {
-	{ GSR_OP_VADD, VO_ADD, 0 }, { GSR_OP_VSUB, VO_SUB, 0 }, { GSR_OP_VABSDIFF, VO_ABSDIFF, 0 }, { GSR_OP_VMIN, VO_MIN, 0 },
-	{ GSR_OP_VMAX, VO_MAX, 0 }, { GSR_OP_VSHL, VO_SHL, 0 }, { GSR_OP_VSHR, VO_SHR, 0 }, { GSR_OP_VMAD, VO_MAD, 0 },
-	{ GSR_OP_VSET, VO_SET, 0 }, { GSR_OP_VADD2, VO_ADD, 2 }, { GSR_OP_VSUB2, VO_SUB, 2 }, { GSR_OP_VAVRG2, VO_AVRG, 2 },
-	{ GSR_OP_VABSDIFF2, VO_ABSDIFF, 2 }, { GSR_OP_VMIN2, VO_MIN, 2 }, { GSR_OP_VMAX2, VO_MAX, 2 }, { GSR_OP_VSET2, VO_SET, 2 },
+	{ GSR_OP_VADD, VO_ADD, 0 }, { GSR_OP_VSUB, VO_SUB, 0 }, { GSR_OP_VABSDIFF, VO_ABSDIFF, 0 },
+	{ GSR_OP_VMIN, VO_MIN, 0 },
+	{ GSR_OP_VMAX, VO_MAX, 0 }, { GSR_OP_VSHL, VO_SHL, 0 }, { GSR_OP_VSHR, VO_SHR, 0 },
+	{ GSR_OP_VMAD, VO_MAD, 0 },
+	{ GSR_OP_VSET, VO_SET, 0 }, { GSR_OP_VADD2, VO_ADD, 2 }, { GSR_OP_VSUB2, VO_SUB, 2 },
+	{ GSR_OP_VAVRG2, VO_AVRG, 2 },
+	{ GSR_OP_VABSDIFF2, VO_ABSDIFF, 2 }, { GSR_OP_VMIN2, VO_MIN, 2 },
+	{ GSR_OP_VMAX2, VO_MAX, 2 }, { GSR_OP_VSET2, VO_SET, 2 },
 	{ GSR_OP_VADD4, VO_ADD, 4 }, { GSR_OP_VSUB4, VO_SUB, 4 }, { GSR_OP_VAVRG4, VO_AVRG, 4 },
-	{ GSR_OP_VABSDIFF4, VO_ABSDIFF, 4 }, { GSR_OP_VMIN4, VO_MIN, 4 }, { GSR_OP_VMAX4, VO_MAX, 4 }, { GSR_OP_VSET4, VO_SET, 4 },
+	{ GSR_OP_VABSDIFF4, VO_ABSDIFF, 4 }, { GSR_OP_VMIN4, VO_MIN, 4 },
+	{ GSR_OP_VMAX4, VO_MAX, 4 }, { GSR_OP_VSET4, VO_SET, 4 },
 };
 
 /* Types in order; after them what else there is, in order too */
@@ -146,10 +151,12 @@ bool dec_video(struct dec *d)
 	if (!modifiers(i, v) || i->n_opnds < 3 || i->n_opnds > 4)
 		return dec_unknown(d);
 	if (v->lanes)
-		ok = mask(selector(&o[0]), v->lanes, &v->mask) && elements(selector(&o[1]), v->lanes, 0, v->asel) &&
+		ok = mask(selector(&o[0]), v->lanes, &v->mask) &&
+		     elements(selector(&o[1]), v->lanes, 0, v->asel) &&
 			elements(selector(&o[2]), v->lanes, v->lanes, v->bsel);
 	else
-		ok = part(selector(&o[0]), &v->d) && part(selector(&o[1]), &v->a) && part(selector(&o[2]), &v->b);
+		ok = part(selector(&o[0]), &v->d) && part(selector(&o[1]), &v->a) &&
+		     part(selector(&o[2]), &v->b);
 	/* c is for what merges or has a second operation */
 	n = v->lanes || v->op == VO_MAD || v->second || v->d.bits != 32 ? 4 : 3;
 	if (!ok || i->n_opnds != n || (v->second && !v->lanes && v->d.bits != 32))
@@ -166,7 +173,8 @@ bool dec_video(struct dec *d)
 	}
 	dest = o[0];
 	dest.selector = NULL;
-	if (!opnd_dst(d, &dest, &row[0]) || !source(d, &o[1], v->asigned, &row[1]) || !source(d, &o[2], v->bsigned, &row[2]) ||
+	if (!opnd_dst(d, &dest, &row[0]) || !source(d, &o[1], v->asigned, &row[1]) ||
+	    !source(d, &o[2], v->bsigned, &row[2]) ||
 	    (n == 4 && !source(d, &o[3], v->dsigned, &row[3])))
 		return false;
 	in = dec_emit(d, x_video);

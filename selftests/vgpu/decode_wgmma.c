@@ -10,8 +10,8 @@ static bool order(struct dec *d)
 	bool wait = !strcmp(i->mods[0], "wait_group");
 	struct xinsn *in;
 
-	if (i->n_mods != 3 || strcmp(i->mods[1], "sync") || strcmp(i->mods[2], "aligned") || i->n_opnds != wait ||
-	    (wait && i->opnds[0].kind != GSR_OPND_INT))
+	if (i->n_mods != 3 || strcmp(i->mods[1], "sync") || strcmp(i->mods[2], "aligned") ||
+	    i->n_opnds != wait || (wait && i->opnds[0].kind != GSR_OPND_INT))
 		return dec_unknown(d);
 	in = dec_emit(d, x_wgmma_order);
 	if (in)
@@ -32,7 +32,8 @@ bool dec_wgmma(struct dec *d)
 		enum mtype at, bt;
 		unsigned int k;
 	} types[] = {
-		{ "f16", "f16", M_F16, M_F16, 16 }, { "bf16", "bf16", M_BF16, M_BF16, 16 }, { "tf32", "tf32", M_TF32, M_TF32, 8 },
+		{ "f16", "f16", M_F16, M_F16, 16 }, { "bf16", "bf16", M_BF16, M_BF16, 16 },
+		{ "tf32", "tf32", M_TF32, M_TF32, 8 },
 		{ "e4m3", "e4m3", M_E4M3, M_E4M3, 32 }, { "e4m3", "e5m2", M_E4M3, M_E5M2, 32 },
 		{ "e5m2", "e4m3", M_E5M2, M_E4M3, 32 }, { "e5m2", "e5m2", M_E5M2, M_E5M2, 32 },
 	};
@@ -44,18 +45,23 @@ bool dec_wgmma(struct dec *d)
 	struct xinsn *in;
 	bool half, trans;
 
-	if (i->n_mods && (!strcmp(i->mods[0], "fence") || !strcmp(i->mods[0], "commit_group") || !strcmp(i->mods[0], "wait_group")))
+	if (i->n_mods && (!strcmp(i->mods[0], "fence") || !strcmp(i->mods[0], "commit_group") ||
+			  !strcmp(i->mods[0], "wait_group")))
 		return order(d);
 	g = dec_alloc(d, sizeof(*g));
 	if (!g)
 		return false;
-	if (i->n_mods != 7 || strcmp(i->mods[0], "mma_async") || strcmp(i->mods[1], "sync") || strcmp(i->mods[2], "aligned") ||
-	    sscanf(i->mods[3], "m%un%uk%u", &m, &g->n, &g->k) != 3 || m != 64 || !g->n || g->n > 256 || g->n % 8)
+	if (i->n_mods != 7 || strcmp(i->mods[0], "mma_async") || strcmp(i->mods[1], "sync") ||
+	    strcmp(i->mods[2], "aligned") || sscanf(i->mods[3], "m%un%uk%u", &m, &g->n,
+						    &g->k) != 3 || m != 64 || !g->n ||
+	    g->n > 256 || g->n % 8)
 		return dec_unknown(d);
-	for (t = 0; t < sizeof(types) / sizeof(*types) && (strcmp(types[t].a, i->mods[5]) || strcmp(types[t].b, i->mods[6])); t++)
+	for (t = 0; t < sizeof(types) / sizeof(*types) &&
+	     (strcmp(types[t].a, i->mods[5]) || strcmp(types[t].b, i->mods[6])); t++)
 		;
 	half = !strcmp(i->mods[4], "f16");
-	if (t == sizeof(types) / sizeof(*types) || g->k != types[t].k || (!half && strcmp(i->mods[4], "f32")) ||
+	if (t == sizeof(types) / sizeof(*types) || g->k != types[t].k ||
+	    (!half && strcmp(i->mods[4], "f32")) ||
 	    (half && (types[t].at == M_BF16 || types[t].at == M_TF32)))
 		return dec_unknown(d);
 	g->at = types[t].at;
@@ -83,7 +89,8 @@ bool dec_wgmma(struct dec *d)
 		if (!opnd_dst(d, &o[0].items[k], &g->d[k]))
 			return false;
 	for (k = 0; k < (g->a_regs ? 4u : 1u); k++)
-		if (!opnd_src(d, g->a_regs ? &o[1].items[k] : &o[1], g->a_regs ? T_B32 : T_B64, &g->a[k]))
+		if (!opnd_src(d, g->a_regs ? &o[1].items[k] : &o[1],
+			      g->a_regs ? T_B32 : T_B64, &g->a[k]))
 			return false;
 	if (!opnd_src(d, &o[2], T_B64, &g->b) || !opnd_pred(d, &o[3], &g->scale_d))
 		return false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: devices. The machine has $VGPU_DEVICES of them (shm.h); a process sees those of $CUDA_VISIBLE_DEVICES, in that
- * order: indices on the machine, or the beginnings of UUIDs with their "GPU-". As with CUDA the first entry that names none
- * ends the list, and a device that stands there twice leaves none. Without $VGPU_DEVICES it is not looked at, as on a machine
- * with GPUs it is about those. The machine's own order is the PCI bus's backwards, so that
+ * Driver API: devices. The machine has $VGPU_DEVICES of them (shm.h); a process sees those of
+ * $CUDA_VISIBLE_DEVICES, in that order: indices on the machine, or the beginnings of UUIDs with
+ * their "GPU-". As with CUDA the first entry that names none ends the list, and a device that
+ * stands there twice leaves none. Without $VGPU_DEVICES it is not looked at, as on a machine with
+ * GPUs it is about those. The machine's own order is the PCI bus's backwards, so that
  * CUDA_DEVICE_ORDER=PCI_BUS_ID matters. VGPU_MIG=1: each is a MIG device, with a UUID of its own
  * beside its GPU's.
  */
@@ -29,8 +30,10 @@ void vg_uuid_text(unsigned int index, char text[41])
 	unsigned char u[16];
 
 	vg_uuid(index, u);
-	snprintf(text, 41, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3],
-		 u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	snprintf(text, 41,
+		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		 u[14], u[15]);
 }
 
 static unsigned int ordered(unsigned int i, unsigned int count)
@@ -94,18 +97,21 @@ bool vg_devices_init(void)
 	struct vg_config config;
 	char err[512], name[256];
 
-	if (!vg_config_from_env(&config, err, sizeof(err)) || !vg_devices_from_env(&count, VG_GPUS_MAX, err, sizeof(err))) {
+	if (!vg_config_from_env(&config, err, sizeof(err)) ||
+	    !vg_devices_from_env(&count, VG_GPUS_MAX, err, sizeof(err))) {
 		vg_say("%s", err);
 		return false;
 	}
 	n = visible(count, list);
 	if (!n)
-		vg_say("$CUDA_VISIBLE_DEVICES is \"%s\": this process sees no device", getenv("CUDA_VISIBLE_DEVICES"));
+		vg_say("$CUDA_VISIBLE_DEVICES is \"%s\": this process sees no device",
+		       getenv("CUDA_VISIBLE_DEVICES"));
 	for (unsigned int i = 0; i < n; i++) {
 		struct vg_gpu *g = &vg.gpu[i];
 
 		*g = (struct vg_gpu){ .number = i, .index = list[i], .proc = VG_NOBODY };
-		g->device = vg_shm_map(vg_shm_name(g->index, name, sizeof(name)), &config, err, sizeof(err));
+		g->device = vg_shm_map(vg_shm_name(g->index, name, sizeof(name)), &config, err,
+				       sizeof(err));
 		if (!g->device) {
 			vg_say("%s", err);
 			while (i--)
@@ -135,7 +141,8 @@ CUresult vg_check_device(const void *out, CUdevice dev)
 	r = vg_enter_device();
 	if (r)
 		return r;
-	return vg_leave(dev < 0 || (unsigned int)dev >= vg.n_gpus ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS);
+	return vg_leave(dev < 0 || (unsigned int)dev >= vg.n_gpus ? CUDA_ERROR_INVALID_DEVICE :
+			CUDA_SUCCESS);
 }
 
 CUDADRV_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
@@ -215,27 +222,40 @@ static unsigned int bus(const struct vg_gpu *gpu)
 CUDADRV_API CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
 	static const struct { CUdevice_attribute attrib; int value; } fixed[] = {
-		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff }, { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535 },
-		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535 }, { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64 },
+		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff },
+		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535 },
+		{ CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535 },
+		{ CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64 },
 		{ CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, VG_STATIC_DYNAMIC_SHARED },
-		{ CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536 }, { CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32 },
-		{ CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0x7fffffff }, { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000 },
-		{ CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512 }, { CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32 },
-		{ CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT, 512 }, { CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1 }, { CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1 },
-		{ CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000 }, { CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 64 },
-		{ CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20 }, { CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1 },
+		{ CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536 },
+		{ CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32 },
+		{ CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0x7fffffff },
+		{ CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000 },
+		{ CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512 },
+		{ CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32 },
+		{ CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT, 512 },
+		{ CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1 },
+		{ CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1 },
+		{ CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1 },
+		{ CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000 },
+		{ CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 64 },
+		{ CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20 },
+		{ CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1 },
 		{ CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1 },
-		{ CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1 }, { CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1 }, { CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1 },
+		{ CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1 },
+		{ CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1 },
+		{ CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1 },
+		{ CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1 },
 		{ CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1 },
-		{ CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1, 1 }, { CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 1 },
+		{ CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1, 1 },
+		{ CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 1 },
 		{ CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1, 1 },
 		{ CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1 },
 		{ CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 1 },
 		{ CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1 },
 		{ CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2 },
-		{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1 }, { CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1 },
+		{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1 },
+		{ CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1 },
 	};
 	CUresult r = vg_check_device(pi, dev);
 
@@ -306,10 +326,13 @@ CUDADRV_API CUresult cuDeviceGetProperties(CUdevprop *p, CUdevice dev)
 	if (r)
 		return r;
 	*p = (CUdevprop) {
-		.maxThreadsPerBlock = max_block(dev), .maxThreadsDim = { max_block(dev), max_block(dev), 64 },
-		.maxGridSize = { 0x7fffffff, 65535, 65535 }, .sharedMemPerBlock = VG_STATIC_DYNAMIC_SHARED,
+		.maxThreadsPerBlock = max_block(dev),
+			.maxThreadsDim = { max_block(dev), max_block(dev), 64 },
+		.maxGridSize = { 0x7fffffff, 65535, 65535 },
+			.sharedMemPerBlock = VG_STATIC_DYNAMIC_SHARED,
 		.totalConstantMemory = 65536, .SIMDWidth = 32, .memPitch = 0x7fffffff,
-		.regsPerBlock = (int)vg.gpu[dev].config.sm_regs, .clockRate = 1000000, .textureAlign = 512,
+		.regsPerBlock = (int)vg.gpu[dev].config.sm_regs, .clockRate = 1000000,
+			.textureAlign = 512,
 	};
 	return CUDA_SUCCESS;
 }

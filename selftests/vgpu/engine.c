@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The engine: the one thread of a process that plays one device. It moves the streams on, takes up the blocks that
- * sched.c placed for this process, steps them in turn, and sleeps when there is nothing to do.
+ * The engine: the one thread of a process that plays one device. It moves the streams on, takes up
+ * the blocks that sched.c placed for this process, steps them in turn, and sleeps when there is
+ * nothing to do.
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -30,7 +31,9 @@ static __thread bool feeding;		/* what our slot says: see struct vg_proc */
 
 static atomic_bool stopping;
 
-/* Host functions run on a thread of their own, as they may take long and may wait for other streams */
+/*
+ * Host functions run on a thread of their own, as they may take long and may wait for other streams
+ */
 static pthread_cond_t host_work = PTHREAD_COND_INITIALIZER;
 static struct vg_op *host_queue[64];
 static unsigned int host_first, host_n;
@@ -64,7 +67,8 @@ static void *host_main(void *arg)
 		if (op->host.fn)
 			op->host.fn(op->host.user);
 		else
-			op->host.callback(s == s->ctx->legacy ? NULL : s, CUDA_SUCCESS, op->host.user);
+			op->host.callback(s == s->ctx->legacy ? NULL : s, CUDA_SUCCESS,
+					  op->host.user);
 		pthread_mutex_lock(&vg.lock);
 		vg_op_finish(op);
 		vg_kick();
@@ -96,8 +100,10 @@ static void copy2d(const struct vg_op *op)
 {
 	for (size_t z = 0; z < op->copy2d.depth; z++)
 		for (size_t y = 0; y < op->copy2d.height; y++)
-			memmove(op->copy2d.dst + z * op->copy2d.dst_plane + y * op->copy2d.dst_pitch,
-				op->copy2d.src + z * op->copy2d.src_plane + y * op->copy2d.src_pitch, op->copy2d.width);
+			memmove(op->copy2d.dst + z * op->copy2d.dst_plane +
+				y * op->copy2d.dst_pitch,
+				op->copy2d.src + z * op->copy2d.src_plane +
+				y * op->copy2d.src_pitch, op->copy2d.width);
 }
 
 static void set(const struct vg_op *op)
@@ -115,9 +121,11 @@ static void set(const struct vg_op *op)
 static void write_value(const struct vg_op *op)
 {
 	if (op->value.bytes == 4)
-		__atomic_store_n((uint32_t *)(uintptr_t)op->value.addr, (uint32_t)op->value.value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint32_t *)(uintptr_t)op->value.addr, (uint32_t)op->value.value,
+				 __ATOMIC_RELEASE);
 	else
-		__atomic_store_n((uint64_t *)(uintptr_t)op->value.addr, op->value.value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint64_t *)(uintptr_t)op->value.addr, op->value.value,
+				 __ATOMIC_RELEASE);
 }
 
 /* What needs no vg.lock; the operation stays its stream's head meanwhile, so nobody touches it */
@@ -126,7 +134,8 @@ static void work_unlocked(struct vg_op *op)
 	pthread_mutex_unlock(&vg.lock);
 	switch (op->kind) {
 	case VG_OP_COPY:
-		memmove(op->copy.dst, op->copy.staged ? op->copy.staged : op->copy.src, op->copy.size);
+		memmove(op->copy.dst, op->copy.staged ? op->copy.staged : op->copy.src,
+			op->copy.size);
 		break;
 	case VG_OP_COPY2D:
 		copy2d(op);
@@ -146,7 +155,8 @@ static bool submit(struct vg_op *op)
 	vg_procs wake;
 
 	vg_shm_lock(vg_here->device);
-	op->kernel.entry = vg_sched_submit(vg_here->device, vg_here->proc, &op->kernel.need, blocks, op->kernel.priority);
+	op->kernel.entry = vg_sched_submit(vg_here->device, vg_here->proc, &op->kernel.need, blocks,
+					   op->kernel.priority);
 	wake = vg_sched_dispatch(vg_here->device) | vg_sched_update(vg_here->device, vg_now());
 	vg_shm_unlock(vg_here->device);
 	vg_shm_wake(vg_here->device, wake & ~(1u << vg_here->proc));
@@ -205,8 +215,9 @@ static bool advance_one(struct vg_op *op)
 }
 
 /*
- * Try to move any stream on. Kernels go to the device in the order they were issued in, in whatever stream, however many the
- * engine finds when it looks; they go last, as what stands before an earlier one may be over by then.
+ * Try to move any stream on. Kernels go to the device in the order they were issued in, in whatever
+ * stream, however many the engine finds when it looks; they go last, as what stands before an
+ * earlier one may be over by then.
  */
 static bool advance_any(bool *values)
 {
@@ -214,8 +225,10 @@ static bool advance_any(bool *values)
 
 	*values = false;
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
-		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL; s; s = s->next) {
-			if (s->head && s->head->kind == VG_OP_GRAPH && !vg_runnable(s, NULL) && vg_op_ready(s->head)) {
+		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL; s;
+		     s = s->next) {
+			if (s->head && s->head->kind == VG_OP_GRAPH && !vg_runnable(s, NULL) &&
+			    vg_op_ready(s->head)) {
 				vg_run_start(s->head);
 				return true;
 			}
@@ -224,7 +237,8 @@ static bool advance_any(bool *values)
 					*values = true;
 				if (op->kind != VG_OP_KERNEL || op->kernel.entry >= 0) {
 					if (advance_one(op))
-						return true;	/* the stream may be gone, and the list another */
+						/* the stream may be gone, and the list another */
+						return true;
 				} else if ((!first || op->seq < first->seq) && vg_op_ready(op)) {
 					first = op;
 				}
@@ -247,8 +261,8 @@ static bool advance(bool *values)
 }
 
 /*
- * The streams are as far as they go. If no kernel followed those that ended, our group has no more work
- * and the next one's turn begins. Between two kernels of a stream it does not.
+ * The streams are as far as they go. If no kernel followed those that ended, our group has no more
+ * work and the next one's turn begins. Between two kernels of a stream it does not.
  */
 static void fed(void)
 {
@@ -270,9 +284,11 @@ static void drop_all(void)
 	n_residents = 0;
 	vg_shm_lock(vg_here->device);
 	for (int i = 0; i < VG_KERNELS_MAX; i++)
-		if (vg_here->device->entry[i].used && vg_here->device->entry[i].proc == vg_here->proc)
+		if (vg_here->device->entry[i].used &&
+		    vg_here->device->entry[i].proc == vg_here->proc)
 			vg_sched_remove(vg_here->device, i);
-	vg_shm_wake(vg_here->device, vg_sched_dispatch(vg_here->device) | vg_sched_update(vg_here->device, vg_now()));
+	vg_shm_wake(vg_here->device, vg_sched_dispatch(vg_here->device) |
+		    vg_sched_update(vg_here->device, vg_now()));
 	vg_shm_unlock(vg_here->device);
 }
 
@@ -295,7 +311,8 @@ static void lose(CUresult r)
 	pthread_mutex_lock(&vg.lock);
 	vg_here->sticky = r;
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
-		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL, *next; s; s = next) {
+		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL, *next;
+		     s; s = next) {
 			next = s->next;
 			/* a host function that runs is ended by its thread */
 			while (s->head && !(s->head->kind == VG_OP_HOST && s->head->host.running)) {
@@ -324,7 +341,10 @@ static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 	lose(r);
 }
 
-/* Which block starts as the @n-th. Hardware starts them in about the order of their numbers; programs may rely on it */
+/*
+ * Which block starts as the @n-th. Hardware starts them in about the order of their numbers;
+ * programs may rely on it
+ */
 static uint64_t block_at(const struct vgpu_launch *l, uint64_t n)
 {
 	uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], step, a, b, r;
@@ -345,7 +365,8 @@ static bool add_resident(struct vg_op *op, unsigned int sm)
 {
 	const struct vgpu_launch *l = &op->kernel.launch;
 	uint64_t i = block_at(l, op->kernel.taken++);
-	unsigned int ctaid[3] = { (unsigned int)(i % l->grid[0]), (unsigned int)(i / l->grid[0] % l->grid[1]),
+	unsigned int ctaid[3] = { (unsigned int)(i % l->grid[0]),
+				  (unsigned int)(i / l->grid[0] % l->grid[1]),
 				  (unsigned int)(i / l->grid[0] / l->grid[1]) };
 	struct vgpu_block *b;
 
@@ -370,7 +391,8 @@ static bool take_blocks_of(struct vg_op *op)
 	bool ok = true;
 
 	while (ok && op->kind == VG_OP_KERNEL && op->kernel.entry >= 0 &&
-	       __atomic_load_n(&vg_here->device->entry[op->kernel.entry].fresh_blocks, __ATOMIC_RELAXED)) {
+	       __atomic_load_n(&vg_here->device->entry[op->kernel.entry].fresh_blocks,
+			       __ATOMIC_RELAXED)) {
 		int sm;
 
 		vg_shm_lock(vg_here->device);
@@ -391,7 +413,8 @@ static void take_blocks(void)
 	pthread_mutex_lock(&vg.lock);
 	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
 		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL; s; s = s->next)
-			for (struct vg_op *op = vg_runnable(s, NULL); ok && op; op = vg_runnable(s, op))
+			for (struct vg_op *op = vg_runnable(s, NULL); ok && op;
+			     op = vg_runnable(s, op))
 				ok = take_blocks_of(op);
 	pthread_mutex_unlock(&vg.lock);
 	if (!ok)
@@ -426,7 +449,8 @@ static void look_for_dead(uint64_t now)
 
 static bool active(void)
 {
-	return __atomic_load_n(&vg_here->device->active, __ATOMIC_ACQUIRE) == vg_here->device->proc[vg_here->proc].group;
+	return __atomic_load_n(&vg_here->device->active,
+			       __ATOMIC_ACQUIRE) == vg_here->device->proc[vg_here->proc].group;
 }
 
 static bool alone(void)
@@ -504,14 +528,16 @@ static void step(uint32_t seen)
 			char text[1024];
 
 			snprintf(text, sizeof(text), "%s", vgpu_block_error(residents[i].block));
-			fault(residents[i].op->kernel.function->info->name, vgpu_block_fault(residents[i].block), text);
+			fault(residents[i].op->kernel.function->info->name,
+			      vgpu_block_fault(residents[i].block), text);
 			return;
 		}
 		if (r == VGPU_DONE) {
 			block_over(i);
 			return;
 		}
-		if (atomic_load(&vg_here->kicks) || vg_shm_wakes(vg_here->device, vg_here->proc) != seen || atomic_load(&stopping))
+		if (atomic_load(&vg_here->kicks) ||
+		    vg_shm_wakes(vg_here->device, vg_here->proc) != seen || atomic_load(&stopping))
 			return;
 	}
 }
@@ -520,7 +546,8 @@ static void step(uint32_t seen)
 static uint64_t patience(bool values, bool waiting, uint64_t idle_since, uint64_t now)
 {
 	if (n_residents) {	/* not our turn, or the switch to us is not over */
-		uint64_t end = active() ? __atomic_load_n(&vg_here->device->ready_at, __ATOMIC_RELAXED) : slice_end();
+		uint64_t end = active() ? __atomic_load_n(&vg_here->device->ready_at,
+							  __ATOMIC_RELAXED) : slice_end();
 
 		if (end <= now)
 			return 1000;
@@ -581,7 +608,8 @@ static void *engine(void *arg)
 			idle_since = now;
 		waiting = queued();
 		if (!atomic_load(&stopping) && !atomic_load(&vg_here->kicks))
-			vg_shm_wait(vg_here->device, vg_here->proc, seen, patience(values, waiting, idle_since, now));
+			vg_shm_wait(vg_here->device, vg_here->proc, seen,
+				    patience(values, waiting, idle_since, now));
 	}
 	for (size_t i = 0; i < n_residents; i++)
 		vgpu_block_free(residents[i].block);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Blocks and their warps. The threads of a warp that stand at one instruction of one frame are a group and run together;
- * which group runs next is chosen at every branch: normally the one furthest behind, so that paths meet again where the
- * code does, but every few choices another, so that no spinning group starves those it waits for.
+ * Blocks and their warps. The threads of a warp that stand at one instruction of one frame are a
+ * group and run together; which group runs next is chosen at every branch: normally the one
+ * furthest behind, so that paths meet again where the code does, but every few choices another, so
+ * that no spinning group starves those it waits for.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,8 +43,9 @@ char *exec_insn_text(const struct gsr_insn *in, char *buf, size_t size)
 
 		if (!name && o->n_items)
 			name = o->items[0].name ? o->items[0].name : "...";
-		n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", i ? ", " : " ", o->kind == GSR_OPND_ADDR ? "[" :
-				      o->kind == GSR_OPND_VEC ? "{" : "", name ? name : "_", o->kind == GSR_OPND_ADDR ? "]" :
+		n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", i ? ", " : " ",
+				      o->kind == GSR_OPND_ADDR ? "[" : o->kind == GSR_OPND_VEC ?
+				      "{" : "", name ? name : "_", o->kind == GSR_OPND_ADDR ? "]" :
 				      o->kind == GSR_OPND_VEC ? ",...}" : "");
 		if (o->component && n < size)
 			n += (size_t)snprintf(buf + n, size - n, ".%c", o->component);
@@ -51,7 +53,8 @@ char *exec_insn_text(const struct gsr_insn *in, char *buf, size_t size)
 	return buf;
 }
 
-static enum xresult fault(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind, const char *fmt, va_list ap)
+static enum xresult fault(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind,
+			  const char *fmt, va_list ap)
 {
 	struct vgpu_block *b = x->b;
 	char text[256];
@@ -61,11 +64,12 @@ static enum xresult fault(struct xctx *x, const struct xinsn *in, enum vgpu_faul
 		return X_FAULT;
 	b->failed = true;
 	b->fault = kind;
-	n = snprintf(b->error, sizeof(b->error), "vgpu: %s: line %u: %s: ", b->k->info.name, in->line,
-		     exec_insn_text(in->src, text, sizeof(text)));
+	n = snprintf(b->error, sizeof(b->error), "vgpu: %s: line %u: %s: ",
+		     b->k->info.name, in->line, exec_insn_text(in->src, text, sizeof(text)));
 	n += vsnprintf(b->error + n, sizeof(b->error) - (size_t)n, fmt, ap);
 	if (n < (int)sizeof(b->error))
-		snprintf(b->error + n, sizeof(b->error) - (size_t)n, ", block (%u,%u,%u)", b->ctaid[0], b->ctaid[1], b->ctaid[2]);
+		snprintf(b->error + n, sizeof(b->error) - (size_t)n, ", block (%u,%u,%u)",
+			 b->ctaid[0], b->ctaid[1], b->ctaid[2]);
 	return X_FAULT;
 }
 
@@ -79,7 +83,8 @@ enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt,
 	return X_FAULT;
 }
 
-enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind, const char *fmt, ...)
+enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind,
+			   const char *fmt, ...)
 {
 	va_list ap;
 
@@ -122,7 +127,8 @@ static enum xresult x_brx(struct xctx *x, const struct xinsn *in, uint32_t m)
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 
 		if ((uint32_t)index[i] >= t->n)
-			return exec_fault(x, in, "index %u of %u targets", (uint32_t)index[i], t->n);
+			return exec_fault(x, in, "index %u of %u targets",
+					  (uint32_t)index[i], t->n);
 		x->w->pc[i] = t->pc[(uint32_t)index[i]];
 	}
 	return X_RESCHED;
@@ -136,7 +142,8 @@ static enum xresult x_exit(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 static enum xresult x_trap(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
-	return exec_fault_as(x, in, VGPU_FAULT_TRAP, "trap, thread %u", x->w->id * LANES + (unsigned int)__builtin_ctz(m));
+	return exec_fault_as(x, in, VGPU_FAULT_TRAP, "trap, thread %u",
+			     x->w->id * LANES + (unsigned int)__builtin_ctz(m));
 }
 
 static enum xresult x_nanosleep(struct xctx *x, const struct xinsn *in, uint32_t m)
@@ -181,7 +188,8 @@ enum xresult x_special(struct xctx *x, const struct xinsn *in, uint32_t m)
 			unsigned int t = w->id * LANES + i;
 
 			if (m >> i & 1)
-				d[i] = c == 0 ? t % nx : c == 1 ? t / nx % ny : c == 2 ? t / nx / ny : 0;
+				d[i] = c == 0 ? t % nx : c == 1 ? t / nx % ny :
+				       c == 2 ? t / nx / ny : 0;
 		}
 		return X_NEXT;
 	case SR_LANEID: FOR_LANES(m, d[i] = i); return X_NEXT;
@@ -279,7 +287,8 @@ static bool new_block(struct vgpu_block *b)
 		return new_failed(b, "block size out of range");
 	/* dynamic shared memory lies behind the static, aligned as its variables ask */
 	if (l->dynamic_shared)
-		shared = (shared + b->k->shared_align - 1) / b->k->shared_align * b->k->shared_align + l->dynamic_shared;
+		shared = (shared + b->k->shared_align - 1) / b->k->shared_align *
+			 b->k->shared_align + l->dynamic_shared;
 	if (l->dynamic_shared > (64u << 20))
 		return new_failed(b, "too much shared memory");
 	b->n_threads = (unsigned int)threads;
@@ -299,7 +308,8 @@ static bool new_block(struct vgpu_block *b)
 	return true;
 }
 
-struct vgpu_block *vgpu_block_new(const struct vgpu_launch *launch, const unsigned int ctaid[3], unsigned int smid)
+struct vgpu_block *vgpu_block_new(const struct vgpu_launch *launch, const unsigned int ctaid[3],
+				  unsigned int smid)
 {
 	struct vgpu_block *b = calloc(1, sizeof(*b));
 
@@ -309,8 +319,10 @@ struct vgpu_block *vgpu_block_new(const struct vgpu_launch *launch, const unsign
 	b->k = launch->kernel;
 	memcpy(b->ctaid, ctaid, sizeof(b->ctaid));
 	b->smid = smid;
-	b->rng = launch->seed ? (launch->seed ^ (ctaid[0] * 0x9e3779b97f4a7c15ull) ^ ctaid[1] ^ (uint64_t)ctaid[2] << 32) | 1 : 0;
-	b->poison = launch->seed ^ launch->grid_id << 48 ^ ctaid[0] ^ (uint64_t)ctaid[1] << 24 ^ (uint64_t)ctaid[2] << 40;
+	b->rng = launch->seed ? (launch->seed ^ (ctaid[0] * 0x9e3779b97f4a7c15ull) ^ ctaid[1] ^
+				 (uint64_t)ctaid[2] << 32) | 1 : 0;
+	b->poison = launch->seed ^ launch->grid_id << 48 ^ ctaid[0] ^ (uint64_t)ctaid[1] << 24 ^
+		(uint64_t)ctaid[2] << 40;
 	b->checks = vgpu_checks;
 	if (!new_block(b)) {
 		vgpu_block_free(b);
@@ -355,7 +367,10 @@ static uint32_t nth_bit(uint32_t m, unsigned int n)
 	return (uint32_t)__builtin_ctz(m);
 }
 
-/* Choose a group of @can; *stop: where it meets others of its frame. Returns whether there are others. */
+/*
+ * Choose a group of @can; *stop: where it meets others of its frame. Returns whether there are
+ * others.
+ */
 static bool pick(struct xctx *x, uint32_t can, uint32_t *stop)
 {
 	struct xwarp *w = x->w;
@@ -370,7 +385,8 @@ static bool pick(struct xctx *x, uint32_t can, uint32_t *stop)
 			continue;
 		several = true;
 		/* deepest frame first: callers wait for the others to come back */
-		if (w->row[i] > w->row[best] || (w->row[i] == w->row[best] && w->pc[i] < w->pc[best]))
+		if (w->row[i] > w->row[best] ||
+		    (w->row[i] == w->row[best] && w->pc[i] < w->pc[best]))
 			best = i;
 	}
 	*stop = NO_PC;
@@ -416,7 +432,8 @@ static uint64_t run_warp(struct xctx *x, int64_t budget)
 		if (!can)
 			break;
 		several = pick(x, can, &stop);
-		if (((w->at_barrier & ~w->arrived) | w->parked) && x->b->checks & VGPU_CHECK_LETTER) {
+		if (((w->at_barrier & ~w->arrived) | w->parked) && x->b->checks &
+		    VGPU_CHECK_LETTER) {
 			if (sync_passed(x, &stop) == X_FAULT)
 				break;
 			several = true;
@@ -470,8 +487,8 @@ static enum vgpu_result deadlock(struct vgpu_block *b)
 	sync_describe(b, who, sizeof(who));
 	b->failed = true;
 	b->fault = VGPU_FAULT_DEADLOCK;
-	snprintf(b->error, sizeof(b->error), "vgpu: %s: deadlock in block (%u,%u,%u): %s", b->k->info.name, b->ctaid[0],
-		 b->ctaid[1], b->ctaid[2], who);
+	snprintf(b->error, sizeof(b->error), "vgpu: %s: deadlock in block (%u,%u,%u): %s",
+		 b->k->info.name, b->ctaid[0], b->ctaid[1], b->ctaid[2], who);
 	return VGPU_FAULT;
 }
 

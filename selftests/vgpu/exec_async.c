@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Asynchronous copies. Without a seed they are done when they are issued. With one they stay on their way until something
- * that the program may rely on brings them in: a wait for their group, the end of the block, or chance, which takes them
- * in any order. So a program that reads too early, or gives the memory away too early, does see it.
+ * Asynchronous copies. Without a seed they are done when they are issued. With one they stay on
+ * their way until something that the program may rely on brings them in: a wait for their group,
+ * the end of the block, or chance, which takes them in any order. So a program that reads too
+ * early, or gives the memory away too early, does see it.
  */
 #include <stdlib.h>
 #include "exec_priv.h"
@@ -60,7 +61,8 @@ static bool in_shared(const struct vgpu_block *b, const uint8_t *p)
 
 static bool arrives(struct vgpu_block *b, const struct xop_async *op)
 {
-	struct xctx x = { .b = b, .w = &b->warps[op->thread / LANES], .k = b->k, .pool = b->k->pool };
+	struct xctx x = { .b = b, .w = &b->warps[op->thread / LANES], .k = b->k,
+			  .pool = b->k->pool };
 	enum xtype t = (enum xtype)op->in->type;
 	size_t size = op->in->op ? xtype_size(t) : 1, i;
 
@@ -86,7 +88,8 @@ static bool arrives(struct vgpu_block *b, const struct xop_async *op)
 }
 
 /* Bring in those that @wanted says, oldest first */
-static bool bring(struct vgpu_block *b, bool (*wanted)(const struct xop_async *op, const struct xop_async *arg),
+static bool bring(struct vgpu_block *b,
+		  bool (*wanted)(const struct xop_async *op, const struct xop_async *arg),
 		  const struct xop_async *arg)
 {
 	struct xqueue *q = b->async;
@@ -112,7 +115,8 @@ static bool any(const struct xop_async *op, const struct xop_async *arg)
 
 static bool of_group(const struct xop_async *op, const struct xop_async *arg)
 {
-	return op->thread == arg->thread && op->bulk == arg->bulk && !op->mbar == !arg->mbar && op->group < arg->group;
+	return op->thread == arg->thread && op->bulk == arg->bulk && !op->mbar == !arg->mbar &&
+	       op->group < arg->group;
 }
 
 /* An arrival comes after the thread's copies before it */
@@ -191,21 +195,24 @@ enum xresult x_copy(struct xctx *x, const struct xinsn *in, uint32_t m)
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 		uint32_t n = c->size == NO_OPND ? in->size : (uint32_t)src(x, c->size)[i];
 		size_t align = c->bulk ? 16 : in->size;
-		struct xop_async op = { .in = in, .thread = thread_of(x, i), .bulk = c->bulk, .mask = 0xffff };
+		struct xop_async op = { .in = in, .thread = thread_of(x, i), .bulk = c->bulk,
+					.mask = 0xffff };
 
 		op.group = committed(x->b, op.thread, c->bulk);
 		if (c->bulk ? n % 16 : n > in->size)
-			return exec_fault(x, in, c->bulk ? "copies %u bytes, not a multiple of %u" : "copies %u of %u bytes", n,
-					  c->bulk ? 16u : in->size);
+			return exec_fault(x, in, c->bulk ? "copies %u bytes, not a multiple of %u" :
+					  "copies %u of %u bytes", n, c->bulk ? 16u : in->size);
 		op.bytes = c->bulk ? n : in->size;
 		op.from_source = ignored >> i & 1 ? 0 : n;
 		if (c->mask != NO_OPND)
 			op.mask = (uint16_t)src(x, c->mask)[i];
-		op.d = mem_ptr(x, in, (enum xspace)c->dspace, i, xaddr_of(x, &c->d, i), op.bytes, align, true);
+		op.d = mem_ptr(x, in, (enum xspace)c->dspace, i, xaddr_of(x, &c->d, i), op.bytes,
+			       align, true);
 		if (!op.d)
 			return X_FAULT;
 		if (op.from_source) {
-			op.s = mem_ptr(x, in, (enum xspace)c->sspace, i, xaddr_of(x, &c->s, i), op.from_source, align, false);
+			op.s = mem_ptr(x, in, (enum xspace)c->sspace, i, xaddr_of(x, &c->s, i),
+				       op.from_source, align, false);
 			if (!op.s)
 				return X_FAULT;
 		}
@@ -226,10 +233,12 @@ enum xresult x_copy_arrive(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
-		struct xop_async op = { .in = in, .thread = thread_of(x, i), .arrival = true, .group = UNCOMMITTED };
+		struct xop_async op = { .in = in, .thread = thread_of(x, i), .arrival = true,
+					.group = UNCOMMITTED };
 
 		op.mbar = mbar_at(x, in, &c->mbar, i, (enum xspace)c->mspace);
-		if (!op.mbar || (!(in->flags & F_NOCOMPLETE) && !mbar_expect_arrival(x, in, op.mbar)) || !issue(x, &op))
+		if (!op.mbar || (!(in->flags & F_NOCOMPLETE) &&
+				 !mbar_expect_arrival(x, in, op.mbar)) || !issue(x, &op))
 			return exec_fault(x, in, "out of memory");
 	}
 	return X_NEXT;
@@ -250,10 +259,12 @@ enum xresult x_copy_wait(struct xctx *x, const struct xinsn *in, uint32_t m)
 	struct vgpu_block *b = x->b;
 
 	for (; b->async && m; m &= m - 1) {
-		struct xop_async of = { .thread = thread_of(x, (unsigned int)__builtin_ctz(m)), .bulk = in->mode };
+		struct xop_async of = { .thread = thread_of(x, (unsigned int)__builtin_ctz(m)),
+					.bulk = in->mode };
 		uint32_t have = committed(b, of.thread, of.bulk);
 
-		of.group = in->imm < 0 ? UNCOMMITTED : have > in->imm ? have - (uint32_t)in->imm : 0;
+		of.group = in->imm < 0 ? UNCOMMITTED : have > in->imm ? have - (uint32_t)in->imm :
+			   0;
 		if (!bring(b, of_group, &of))
 			return X_FAULT;
 	}

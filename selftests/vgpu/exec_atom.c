@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Atomics: host atomics of the element's size, so that they hold between blocks, threads of the host and processes.
- * A vector is atomic element by element, as PTX has it. What a host has no instruction for is a compare and swap loop.
+ * Atomics: host atomics of the element's size, so that they hold between blocks, threads of the
+ * host and processes. A vector is atomic element by element, as PTX has it. What a host has no
+ * instruction for is a compare and swap loop.
  */
 #include <math.h>
 #include "exec_priv.h"
@@ -37,7 +38,8 @@ static uint64_t combine(enum xop op, enum xtype t, uint64_t old, uint64_t b, boo
 		return op == A_EXCH ? b : half_combine(op, (uint16_t)old, (uint16_t)b, bf);
 	case T_F16X2: case T_BF16X2:
 		return half_combine(op, (uint16_t)old, (uint16_t)b, bf) |
-		       (uint32_t)half_combine(op, (uint16_t)(old >> 16), (uint16_t)(b >> 16), bf) << 16;
+		       (uint32_t)half_combine(op, (uint16_t)(old >> 16),
+					      (uint16_t)(b >> 16), bf) << 16;
 	default:
 		break;
 	}
@@ -47,10 +49,12 @@ static uint64_t combine(enum xop op, enum xtype t, uint64_t old, uint64_t b, boo
 	case A_XOR: return old ^ b;
 	case A_EXCH: return b;
 	case A_INC: return (uint32_t)old >= (uint32_t)b ? 0 : (uint32_t)old + 1;
-	case A_DEC: return !(uint32_t)old || (uint32_t)old > (uint32_t)b ? (uint32_t)b : (uint32_t)old - 1;
+	case A_DEC: return !(uint32_t)old || (uint32_t)old > (uint32_t)b ?
+		(uint32_t)b : (uint32_t)old - 1;
 	case A_MIN:
 	case A_MAX:
-		less = t == T_S32 ? (int32_t)old < (int32_t)b : t == T_S64 ? (int64_t)old < (int64_t)b :
+		less = t == T_S32 ? (int32_t)old < (int32_t)b :
+		       t == T_S64 ? (int64_t)old < (int64_t)b :
 			t == T_U32 ? (uint32_t)old < (uint32_t)b : old < b;
 		return less == (op == A_MIN) ? old : b;
 	default:
@@ -75,7 +79,8 @@ static uint64_t atomic_##T(enum xop op, enum xtype type, T *p, uint64_t b, uint6
 	switch (op) { \
 	case A_CAS: \
 		old = (T)b; \
-		__atomic_compare_exchange_n(p, &old, (T)c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		__atomic_compare_exchange_n(p, &old, (T)c, false, __ATOMIC_SEQ_CST, \
+					    __ATOMIC_SEQ_CST); \
 		return old; \
 	case A_EXCH: return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST); \
 	case A_ADD: \
@@ -87,7 +92,8 @@ static uint64_t atomic_##T(enum xop op, enum xtype type, T *p, uint64_t b, uint6
 	old = __atomic_load_n(p, __ATOMIC_RELAXED); \
 	do \
 		new = (T)combine(op, type, old, b, ftz); \
-	while (!__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
+	while (!__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_SEQ_CST, \
+					    __ATOMIC_RELAXED)); \
 	return old; \
 }
 ATOMIC(uint16_t)
@@ -120,12 +126,14 @@ static enum xresult atom(struct xctx *x, const struct xinsn *in, uint32_t m, boo
 
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
-		void *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), in->size, in->size, true);
+		void *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), in->size,
+				  in->size, true);
 		uint64_t old;
 
 		if (!p)
 			return X_FAULT;
-		old = atom_apply((enum xop)in->op, (enum xtype)in->type, p, B[i], C[i], is_shared(x->b, p));
+		old = atom_apply((enum xop)in->op, (enum xtype)in->type, p, B[i], C[i],
+				 is_shared(x->b, p));
 		if (result)
 			dst(x, in->o[3])[i] = old;
 	}
@@ -152,14 +160,16 @@ static enum xresult x_atom_vec(struct xctx *x, const struct xinsn *in, uint32_t 
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 		size_t bytes = (size_t)in->size * in->n;
-		uint8_t *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes, bytes, true);
+		uint8_t *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes,
+				     bytes, true);
 		uint64_t old[8];
 
 		if (!p)
 			return X_FAULT;
 		for (k = 0; k < in->n; k++)
-			old[k] = atom_apply((enum xop)in->op, (enum xtype)in->type, p + (size_t)k * in->size,
-					    src(x, v->row[in->n + k])[i], 0, is_shared(x->b, p));
+			old[k] = atom_apply((enum xop)in->op, (enum xtype)in->type,
+					    p + (size_t)k * in->size, src(x, v->row[in->n + k])[i],
+					    0, is_shared(x->b, p));
 		for (k = 0; k < in->n && v->row[k] != NO_OPND; k++)
 			dst(x, v->row[k])[i] = old[k];
 	}
@@ -174,7 +184,10 @@ __attribute__((target("cx16"))) static u128 swap128(u128 *p, u128 old, u128 new)
 	return __sync_val_compare_and_swap(p, old, new);
 }
 #elif defined(__aarch64__)
-/* What differs is written back: without a store that succeeds, the two halves may have been read at different times. */
+/*
+ * What differs is written back: without a store that succeeds, the two halves may have been read at
+ * different times.
+ */
 static u128 swap128(u128 *p, u128 old, u128 new)
 {
 	uint64_t lo, hi, to_lo, to_hi;
@@ -187,10 +200,10 @@ static u128 swap128(u128 *p, u128 old, u128 new)
 			 "	csel	%[to_hi], %[new_hi], %[hi], eq\n"
 			 "	stlxp	%w[failed], %[to_lo], %[to_hi], %[p]\n"
 			 "	cbnz	%w[failed], 1b"
-			 : [lo] "=&r"(lo), [hi] "=&r"(hi), [to_lo] "=&r"(to_lo), [to_hi] "=&r"(to_hi),
-			   [failed] "=&r"(failed), [p] "+Q"(*p)
-			 : [old_lo] "r"((uint64_t)old), [old_hi] "r"((uint64_t)(old >> 64)), [new_lo] "r"((uint64_t)new),
-			   [new_hi] "r"((uint64_t)(new >> 64))
+			 : [lo] "=&r"(lo), [hi] "=&r"(hi), [to_lo] "=&r"(to_lo),
+			 [to_hi] "=&r"(to_hi), [failed] "=&r"(failed), [p] "+Q"(*p)
+			 : [old_lo] "r"((uint64_t)old), [old_hi] "r"((uint64_t)(old >> 64)),
+			 [new_lo] "r"((uint64_t)new), [new_hi] "r"((uint64_t)(new >> 64))
 			 : "cc", "memory");
 	return (u128)hi << 64 | lo;
 }
@@ -214,14 +227,16 @@ static enum xresult x_atom128(struct xctx *x, const struct xinsn *in, uint32_t m
 
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
-		u128 *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), 16, 16, true), old, seen;
+		u128 *p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), 16, 16,
+				  true), old, seen;
 
 		if (!p)
 			return X_FAULT;
 		if (in->op == A_CAS) {
 			old = swap128(p, pair(x, in->o[1], i), pair(x, in->o[2], i));
 		} else {
-			for (old = swap128(p, 0, 0); (seen = swap128(p, old, pair(x, in->o[1], i))) != old; old = seen)
+			for (old = swap128(p, 0, 0);
+			     (seen = swap128(p, old, pair(x, in->o[1], i))) != old; old = seen)
 				;
 		}
 		dst(x, in->o[3])[i] = (uint64_t)old;
@@ -233,7 +248,8 @@ static enum xresult x_atom128(struct xctx *x, const struct xinsn *in, uint32_t m
 /* Whether the operation exists for the type, alone or in vectors */
 static bool scalar_ok(enum xop op, enum xtype t, bool red)
 {
-	bool bits = t == T_B32 || t == T_B64, is_int = t == T_U32 || t == T_S32 || t == T_U64 || t == T_S64;
+	bool bits = t == T_B32 || t == T_B64, is_int = t == T_U32 || t == T_S32 ||
+		    t == T_U64 || t == T_S64;
 
 	switch (op) {
 	case A_AND: case A_OR: case A_XOR: return bits;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls: every thread has its own frames, so recursion and divergent indirect calls need nothing special. */
+/*
+ * Calls: every thread has its own frames, so recursion and divergent indirect calls need nothing
+ * special.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include "exec_priv.h"
@@ -11,7 +14,8 @@ int call_builtin(const char *name)
 	static const struct {
 		const char *name;
 		int builtin;
-	} builtins[] = { { "vprintf", BUILTIN_VPRINTF }, { "__assertfail", BUILTIN_ASSERTFAIL }, { "malloc", BUILTIN_MALLOC },
+	} builtins[] = { { "vprintf", BUILTIN_VPRINTF }, { "__assertfail", BUILTIN_ASSERTFAIL },
+	{ "malloc", BUILTIN_MALLOC },
 			 { "free", BUILTIN_FREE } };
 	size_t i;
 
@@ -61,7 +65,8 @@ static bool grow_local(struct xwarp *w, uint32_t bytes)
 	poison_fill(w->b, l, (size_t)LANES * room, room);
 	for (i = 0; i < LANES; i++)
 		if (w->local_room)
-			memcpy(l + (size_t)i * room, w->local + (size_t)i * w->local_room, w->local_room);
+			memcpy(l + (size_t)i * room, w->local + (size_t)i * w->local_room,
+			       w->local_room);
 	free(w->local);
 	w->local = l;
 	w->local_room = room;
@@ -74,8 +79,8 @@ static uint8_t *local(struct xwarp *w, unsigned int lane, uint32_t frame, const 
 }
 
 /* Move a value between two frames of a lane */
-static void move(struct xctx *x, unsigned int lane, const struct xarg *from, uint32_t from_row, uint32_t from_frame,
-		 const struct xarg *to, uint32_t to_row, uint32_t to_frame)
+static void move(struct xctx *x, unsigned int lane, const struct xarg *from, uint32_t from_row,
+		 uint32_t from_frame, const struct xarg *to, uint32_t to_row, uint32_t to_frame)
 {
 	struct xwarp *w = x->w;
 	uint32_t size = from->size < to->size ? from->size : to->size;
@@ -87,7 +92,8 @@ static void move(struct xctx *x, unsigned int lane, const struct xarg *from, uin
 	}
 	size = size > 8 ? 8 : size;
 	if (from->reg)
-		v = from->row >= 0 ? w->rows[from_row + (uint32_t)from->row][lane] : x->pool[~from->row][lane];
+		v = from->row >= 0 ? w->rows[from_row + (uint32_t)from->row][lane] :
+		    x->pool[~from->row][lane];
 	else
 		memcpy(&v, local(w, lane, from_frame, from), size);
 	if (to->reg)
@@ -103,12 +109,14 @@ static const struct xfunction *target(struct xctx *x, const struct xinsn *in, un
 	const struct xfunction *f;
 
 	if (!IN_WIN(addr, WIN_CODE) || index >= x->k->module->n_functions || addr % 16) {
-		exec_fault(x, in, "call of 0x%llx, which is no function of the module", (unsigned long long)addr);
+		exec_fault(x, in, "call of 0x%llx, which is no function of the module",
+			   (unsigned long long)addr);
 		return NULL;
 	}
 	f = &x->k->functions[index];
 	if (f->pc == NO_PC || f->n_args != c->n_args || f->n_rets != c->n_rets) {
-		exec_fault(x, in, "indirect call of %s with %u arguments and %u results", f->fn->name, c->n_args, c->n_rets);
+		exec_fault(x, in, "indirect call of %s with %u arguments and %u results",
+			   f->fn->name, c->n_args, c->n_rets);
 		return NULL;
 	}
 	return f;
@@ -119,12 +127,14 @@ static enum xresult enter(struct xctx *x, const struct xinsn *in, unsigned int l
 	struct xwarp *w = x->w;
 	const struct xcall *c = in->ext;
 	const struct xfunction *f = c->callee ? c->callee : target(x, in, lane);
-	uint32_t row = w->row[lane] + c->caller->rows, frame = w->frame[lane] + c->caller->local + w->extra[lane], k;
+	uint32_t row = w->row[lane] + c->caller->rows,
+		frame = w->frame[lane] + c->caller->local + w->extra[lane], k;
 
 	if (!f)
 		return X_FAULT;
 	if (w->depth[lane] >= DEPTH_MAX || row + f->rows > ROWS_MAX || frame + f->local > LOCAL_MAX)
-		return exec_fault(x, in, "stack overflow calling %s at depth %u", f->fn->name, w->depth[lane]);
+		return exec_fault(x, in, "stack overflow calling %s at depth %u", f->fn->name,
+				  w->depth[lane]);
 	if (w->depth[lane] == w->stack_room[lane]) {
 		uint32_t room = w->stack_room[lane] ? w->stack_room[lane] * 2 : 4;
 		struct xframe *s = realloc(w->stack[lane], room * sizeof(*s));
@@ -136,7 +146,8 @@ static enum xresult enter(struct xctx *x, const struct xinsn *in, unsigned int l
 	}
 	if (!grow_rows(w, row + f->rows) || !grow_local(w, frame + f->local))
 		return exec_fault(x, in, "out of memory");
-	w->stack[lane][w->depth[lane]++] = (struct xframe){ x->pc + 1, w->row[lane], w->frame[lane], w->extra[lane], in, f };
+	w->stack[lane][w->depth[lane]++] = (struct xframe){ x->pc + 1, w->row[lane], w->frame[lane],
+							    w->extra[lane], in, f };
 	for (k = 0; k < c->n_args; k++)
 		move(x, lane, &c->args[k], w->row[lane], w->frame[lane], &f->args[k], row, frame);
 	w->row[lane] = row;
@@ -164,7 +175,8 @@ enum xresult x_ret(struct xctx *x, const struct xinsn *in, uint32_t m)
 		s = &w->stack[i][--w->depth[i]];
 		c = s->call->ext;
 		for (unsigned int r = 0; r < c->n_rets; r++)
-			move(x, i, &s->callee->rets[r], w->row[i], w->frame[i], &c->rets[r], s->row, s->local);
+			move(x, i, &s->callee->rets[r], w->row[i], w->frame[i], &c->rets[r],
+			     s->row, s->local);
 		w->row[i] = s->row;
 		w->frame[i] = s->local;
 		w->extra[i] = s->extra;
@@ -179,7 +191,8 @@ struct out {
 	size_t n;
 };
 
-static bool text(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t addr, char *buf, size_t size)
+static bool text(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t addr,
+		 char *buf, size_t size)
 {
 	size_t n;
 
@@ -196,7 +209,8 @@ static bool text(struct xctx *x, const struct xinsn *in, unsigned int lane, uint
 	return true;
 }
 
-static bool argument(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t *at, size_t size, uint64_t *v)
+static bool argument(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t *at,
+		     size_t size, uint64_t *v)
 {
 	const void *p;
 
@@ -211,8 +225,8 @@ static bool argument(struct xctx *x, const struct xinsn *in, unsigned int lane, 
 }
 
 /* One conversion: @spec from '%' on. Returns its length, 0 on a fault */
-static size_t convert(struct xctx *x, const struct xinsn *in, unsigned int lane, const char *spec, uint64_t *args, struct out *o,
-		      int *count)
+static size_t convert(struct xctx *x, const struct xinsn *in, unsigned int lane, const char *spec,
+		      uint64_t *args, struct out *o, int *count)
 {
 	char fmt[64], str[2048];
 	size_t n = 1, room = sizeof(o->buf) - o->n, f = 1;
@@ -275,7 +289,8 @@ static size_t convert(struct xctx *x, const struct xinsn *in, unsigned int lane,
 	return n + 1;
 }
 
-static enum xresult print(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t fmt, uint64_t args, uint64_t *result)
+static enum xresult print(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t fmt,
+			  uint64_t args, uint64_t *result)
 {
 	char spec[2048];
 	struct out o = { .n = 0 };
@@ -317,30 +332,36 @@ static enum xresult builtin(struct xctx *x, const struct xinsn *in, uint32_t m)
 			if (a->reg)
 				v[k] = src(x, a->row)[i];
 			else
-				memcpy(&v[k], local(w, i, w->frame[i], a), a->size > 8 ? 8 : a->size);
+				memcpy(&v[k], local(w, i, w->frame[i], a),
+				       a->size > 8 ? 8 : a->size);
 		}
 		if (c->builtin == BUILTIN_ASSERTFAIL) {
 			char what[256], file[256];
 
-			if (!text(x, in, i, v[0], what, sizeof(what)) || !text(x, in, i, v[1], file, sizeof(file)))
+			if (!text(x, in, i, v[0], what, sizeof(what)) ||
+			    !text(x, in, i, v[1], file, sizeof(file)))
 				return X_FAULT;
-			return exec_fault_as(x, in, VGPU_FAULT_ASSERT, "%s:%u: thread %u: assertion `%s' failed", file, (unsigned int)v[2],
-					  w->id * LANES + i, what);
+			return exec_fault_as(x, in, VGPU_FAULT_ASSERT,
+					     "%s:%u: thread %u: assertion `%s' failed", file,
+					     (unsigned int)v[2], w->id * LANES + i, what);
 		}
 		if (c->n_args != (c->builtin == BUILTIN_VPRINTF ? 2 : 1))
 			return exec_fault(x, in, "called with %u arguments", c->n_args);
 		if (c->builtin == BUILTIN_MALLOC)
 			result = heap_alloc(x->b, v[0]);
 		else if (c->builtin == BUILTIN_FREE && !heap_free(v[0]))
-			return exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "0x%llx was not allocated by malloc, thread %u",
+			return exec_fault_as(x, in, VGPU_FAULT_ADDRESS,
+					     "0x%llx was not allocated by malloc, thread %u",
 					     (unsigned long long)v[0], w->id * LANES + i);
-		if (c->builtin == BUILTIN_VPRINTF && print(x, in, i, v[0], v[1], &result) == X_FAULT)
+		if (c->builtin == BUILTIN_VPRINTF &&
+		    print(x, in, i, v[0], v[1], &result) == X_FAULT)
 			return X_FAULT;
 		if (c->n_rets == 1) {
 			if (c->rets[0].reg)
 				dst(x, c->rets[0].row)[i] = result;
 			else
-				memcpy(local(w, i, w->frame[i], &c->rets[0]), &result, c->rets[0].size > 8 ? 8 : c->rets[0].size);
+				memcpy(local(w, i, w->frame[i], &c->rets[0]), &result,
+				       c->rets[0].size > 8 ? 8 : c->rets[0].size);
 		}
 	}
 	return X_NEXT;
@@ -377,8 +398,8 @@ enum xresult x_alloca(struct xctx *x, const struct xinsn *in, uint32_t m)
 		uint64_t at = (own + w->extra[i] + align - 1) & ~(align - 1);
 
 		if (size[i] > LOCAL_MAX || at + size[i] > LOCAL_MAX)
-			return exec_fault(x, in, "stack overflow by %llu bytes, thread %u", (unsigned long long)size[i],
-					  w->id * LANES + i);
+			return exec_fault(x, in, "stack overflow by %llu bytes, thread %u",
+					  (unsigned long long)size[i], w->id * LANES + i);
 		if (!grow_local(w, (uint32_t)(at + size[i])))
 			return exec_fault(x, in, "out of memory");
 		w->extra[i] = (uint32_t)(((at + size[i] - own) + 15) & ~15ull);
@@ -407,7 +428,9 @@ enum xresult x_stackrestore(struct xctx *x, const struct xinsn *in, uint32_t m)
 		uint64_t at = src(x, in->o[1])[i], own = WIN_LOCAL + w->frame[i] + f->local;
 
 		if (at < own || at - own > w->extra[i])
-			return exec_fault(x, in, "0x%llx is no place in the stack of this frame, thread %u", (unsigned long long)at,
+			return exec_fault(x, in,
+					  "0x%llx is no place in the stack of this "
+					  "frame, thread %u", (unsigned long long)at,
 					  w->id * LANES + i);
 		w->extra[i] = (uint32_t)(at - own);
 	}

@@ -8,8 +8,10 @@ static const struct {
 	const char *name;
 	unsigned int checks;
 } names[] = {
-	{ "all", VGPU_CHECK_ALL }, { "none", 0 }, { "sync", VGPU_CHECK_SYNC }, { "race", VGPU_CHECK_RACE },
-	{ "grid", VGPU_CHECK_GRID }, { "memory", VGPU_CHECK_MEMORY }, { "letter", VGPU_CHECK_LETTER },
+	{ "all", VGPU_CHECK_ALL }, { "none", 0 }, { "sync", VGPU_CHECK_SYNC },
+	{ "race", VGPU_CHECK_RACE },
+	{ "grid", VGPU_CHECK_GRID }, { "memory", VGPU_CHECK_MEMORY },
+	{ "letter", VGPU_CHECK_LETTER },
 };
 
 bool vgpu_checks_parse(const char *text, unsigned int *checks)
@@ -36,7 +38,10 @@ void poison_fill(const struct vgpu_block *b, void *p, size_t size, uint64_t salt
 	uint64_t v = (b->poison ^ salt) * 0x9e3779b97f4a7c15ull, word;
 	size_t i;
 
-	/* No pointer; else any number, as in a register that somebody else has left: of either sign, odd and even */
+	/*
+	 * No pointer; else any number, as in a register that somebody else has left: of either
+	 * sign, odd and even
+	 */
 	for (i = 0; i < size / 8; i++) {
 		word = v + i * 0xbf58476d1ce4e5b9ull;
 		word = (word ^ word >> 29) * 0x94d049bb133111ebull;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* malloc and free of kernels: one heap of the process, whose memory every later kernel may use until it is freed. */
+/*
+ * malloc and free of kernels: one heap of the process, whose memory every later kernel may use
+ * until it is freed.
+ */
 #include <stdlib.h>
 #include "exec_priv.h"
 
@@ -74,7 +77,8 @@ bool heap_covers(uint64_t addr, size_t size)
 
 	pthread_mutex_lock(&lock);
 	for (p = pieces; p && !ok; p = p->next)
-		ok = addr - (uintptr_t)p->data < p->size && size <= p->size - (addr - (uintptr_t)p->data);
+		ok = addr - (uintptr_t)p->data < p->size &&
+		     size <= p->size - (addr - (uintptr_t)p->data);
 	pthread_mutex_unlock(&lock);
 	return ok;
 }

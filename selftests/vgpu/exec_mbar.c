@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * mbarrier objects: 64 bits of shared memory whose layout is ours. A phase ends when no arrival and no transaction is
- * pending; the next begins with the expected count. Where PTX leaves the outcome undefined (no object there, counts out
- * of range, .noComplete that completes) this is a fault.
+ * mbarrier objects: 64 bits of shared memory whose layout is ours. A phase ends when no arrival and
+ * no transaction is pending; the next begins with the expected count. Where PTX leaves the outcome
+ * undefined (no object there, counts out of range, .noComplete that completes) this is a fault.
  */
 #include "exec_priv.h"
 
@@ -18,22 +18,26 @@ struct mbar {
 static struct mbar unpacked(uint64_t v)
 {
 	return (struct mbar){
-		.pending = v & COUNT_MAX, .expected = v >> 20 & COUNT_MAX, .tx = (int32_t)(v >> 40 & 0x1fffff) - 0x100000,
+		.pending = v & COUNT_MAX, .expected = v >> 20 & COUNT_MAX,
+		.tx = (int32_t)(v >> 40 & 0x1fffff) - 0x100000,
 		.phase = v >> 61 & 1, .valid = v >> 62 == VALID,
 	};
 }
 
 static uint64_t packed(const struct mbar *b)
 {
-	return b->pending | (uint64_t)b->expected << 20 | (uint64_t)(uint32_t)(b->tx + 0x100000) << 40 |
-	       (uint64_t)b->phase << 61 | (uint64_t)VALID << 62;
+	return b->pending | (uint64_t)b->expected << 20 |
+	       (uint64_t)(uint32_t)(b->tx + 0x100000) << 40 | (uint64_t)b->phase << 61 |
+	       (uint64_t)VALID << 62;
 }
 
 /* mbarrier objects live in shared memory, however they are addressed */
-static void *object(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t addr, enum xspace space)
+static void *object(struct xctx *x, const struct xinsn *in, unsigned int lane, uint64_t addr,
+		    enum xspace space)
 {
 	if (space == S_NONE && !IN_WIN(addr, WIN_SHARED)) {
-		exec_fault(x, in, "mbarrier at 0x%llx, which is not in shared memory", (unsigned long long)addr);
+		exec_fault(x, in, "mbarrier at 0x%llx, which is not in shared memory",
+			   (unsigned long long)addr);
 		return NULL;
 	}
 	return mem_sync_ptr(x, in, space, lane, addr, 8, 8);
@@ -67,7 +71,8 @@ static bool add_tx(struct xctx *x, const struct xinsn *in, struct mbar *b, int64
 	int64_t tx = b->tx + n;
 
 	if (tx < -COUNT_MAX || tx > COUNT_MAX) {
-		exec_fault(x, in, "mbarrier with %lld transactions pending, out of range", (long long)tx);
+		exec_fault(x, in, "mbarrier with %lld transactions pending, out of range",
+			   (long long)tx);
 		return false;
 	}
 	b->tx = (int32_t)tx;
@@ -95,7 +100,10 @@ bool mbar_complete_tx(struct xctx *x, const struct xinsn *in, void *p, uint32_t 
 	return true;
 }
 
-/* cp.async.mbarrier.arrive: at once its pending arrival, unless .noinc; and the arrival when the copies are done */
+/*
+ * cp.async.mbarrier.arrive: at once its pending arrival, unless .noinc; and the arrival when the
+ * copies are done
+ */
 bool mbar_expect_arrival(struct xctx *x, const struct xinsn *in, void *p)
 {
 	struct mbar b;
@@ -123,7 +131,8 @@ bool mbar_arrive(struct xctx *x, const struct xinsn *in, void *p)
 	return true;
 }
 
-void *mbar_at(struct xctx *x, const struct xinsn *in, const struct xaddr *a, unsigned int lane, enum xspace space)
+void *mbar_at(struct xctx *x, const struct xinsn *in, const struct xaddr *a, unsigned int lane,
+	      enum xspace space)
 {
 	return object(x, in, lane, xaddr_of(x, a, lane), space);
 }
@@ -175,7 +184,8 @@ static bool lane(struct xctx *x, const struct xinsn *in, unsigned int i)
 		}
 		if (in->op == MB_ARRIVE_DROP) {
 			if (count > b.expected) {
-				exec_fault(x, in, "%u drop out, the mbarrier expects %u", count, b.expected);
+				exec_fault(x, in, "%u drop out, the mbarrier expects %u", count,
+					   b.expected);
 				return false;
 			}
 			b.expected -= count;
@@ -201,7 +211,10 @@ enum xresult x_mbar(struct xctx *x, const struct xinsn *in, uint32_t m)
 	return X_NEXT;
 }
 
-/* test_wait, try_wait: has the phase of this state, or of this parity, ended? A warp that finds it has not gives way. */
+/*
+ * test_wait, try_wait: has the phase of this state, or of this parity, ended? A warp that finds it
+ * has not gives way.
+ */
 enum xresult x_mbar_wait(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	uint32_t done = 0, k;
@@ -216,8 +229,10 @@ enum xresult x_mbar_wait(struct xctx *x, const struct xinsn *in, uint32_t m)
 			return X_FAULT;
 		token = unpacked(arg);
 		if (!(in->flags & F_PARITY) && !token.valid)
-			return exec_fault(x, in, "0x%llx is no state of an mbarrier", (unsigned long long)arg);
-		done |= (uint32_t)(b.phase != (in->flags & F_PARITY ? (bool)(arg & 1) : token.phase)) << i;
+			return exec_fault(x, in, "0x%llx is no state of an mbarrier",
+					  (unsigned long long)arg);
+		done |= (uint32_t)(b.phase != (in->flags & F_PARITY ? (bool)(arg & 1) :
+					       token.phase)) << i;
 	}
 	pred_set(x, in->p[0], m, done);
 	if (done == m)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory. Global memory is the process's own and shared with real threads and other processes, so every access is a
- * host atomic of its size, and atomics are host atomics. Fences make acquire and release of plain ones, which x86 orders so anyway.
+ * Memory. Global memory is the process's own and shared with real threads and other processes, so
+ * every access is a host atomic of its size, and atomics are host atomics. Fences make acquire and
+ * release of plain ones, which x86 orders so anyway.
  */
 #include "exec_priv.h"
 
-static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, unsigned int lane, uint64_t addr, size_t size,
-		    uint64_t limit)
+static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, unsigned int lane,
+		    uint64_t addr, size_t size, uint64_t limit)
 {
-	exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "%s address 0x%llx of %zu bytes is outside of %llu, thread %u", space, (unsigned long long)addr, size,
-		   (unsigned long long)limit, x->w->id * LANES + lane);
+	exec_fault_as(x, in, VGPU_FAULT_ADDRESS,
+		      "%s address 0x%llx of %zu bytes is outside of %llu, thread %u", space,
+		      (unsigned long long)addr, size, (unsigned long long)limit,
+		      x->w->id * LANES + lane);
 	return NULL;
 }
 
@@ -17,32 +20,35 @@ static void *out_of(struct xctx *x, const struct xinsn *in, const char *space, u
 static uint64_t local_top(const struct xctx *x, unsigned int lane)
 {
 	const struct xwarp *w = x->w;
-	const struct xfunction *f = w->depth[lane] ? w->stack[lane][w->depth[lane] - 1].callee : x->k->entry;
+	const struct xfunction *f = w->depth[lane] ? w->stack[lane][w->depth[lane] - 1].callee :
+				    x->k->entry;
 
 	return w->frame[lane] + (w->extra[lane] ? f->local + w->extra[lane] : f->local_used);
 }
 
-static void *illegal(struct xctx *x, const struct xinsn *in, const char *what, unsigned int lane, uint64_t addr, size_t size)
+static void *illegal(struct xctx *x, const struct xinsn *in, const char *what, unsigned int lane,
+		     uint64_t addr, size_t size)
 {
 	char where[160] = "";
 
 	if (vgpu_access_why)
 		vgpu_access_why(addr, size, where, sizeof(where));
-	exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "illegal %s of %zu bytes at 0x%llx%s, thread %u", what, size, (unsigned long long)addr,
-		      where, x->w->id * LANES + lane);
+	exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "illegal %s of %zu bytes at 0x%llx%s, thread %u",
+		      what, size, (unsigned long long)addr, where, x->w->id * LANES + lane);
 	return NULL;
 }
 
-static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
-		     size_t align, unsigned int kind)
+static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane,
+		     uint64_t addr, size_t size, size_t align, unsigned int kind)
 {
 	bool write = kind & XA_WRITE;
 	struct vgpu_block *b = x->b;
 	uint64_t off, top;
 
 	if (addr & (align - 1)) {
-		exec_fault_as(x, in, VGPU_FAULT_MISALIGNED, "misaligned address 0x%llx, needs %zu, thread %u", (unsigned long long)addr, align,
-			   x->w->id * LANES + lane);
+		exec_fault_as(x, in, VGPU_FAULT_MISALIGNED,
+			      "misaligned address 0x%llx, needs %zu, thread %u",
+			      (unsigned long long)addr, align, x->w->id * LANES + lane);
 		return NULL;
 	}
 	if (space == S_NONE || space == S_PARAM) {
@@ -53,9 +59,10 @@ static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, 
 			space = S_LOCAL;
 		} else if (IN_WIN(addr, WIN_PARAM)) {
 			off = WIN_OFFSET(addr) - (space == S_NONE ? b->window + b->l.params_at : 0);
-			if (write || off > b->k->info.param_size || off + size > b->k->info.param_size)
-				return out_of(x, in, write ? "store to parameter" : "parameter", lane, off, size,
-					      b->k->info.param_size);
+			if (write || off > b->k->info.param_size ||
+			    off + size > b->k->info.param_size)
+				return out_of(x, in, write ? "store to parameter" : "parameter",
+					      lane, off, size, b->k->info.param_size);
 			return (uint8_t *)(uintptr_t)b->l.params + off;
 		}
 	}
@@ -77,7 +84,8 @@ static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, 
 			return illegal(x, in, "load from constant memory", lane, addr, size);
 		if (!exec_global_ok(b, addr, size, write))
 			return illegal(x, in, write ? "store" : "load", lane, addr, size);
-		if (b->order && space != S_CONST && !race_access(x, in, lane, false, addr, size, kind))
+		if (b->order && space != S_CONST && !race_access(x, in, lane, false, addr,
+								 size, kind))
 			return NULL;
 		return (void *)(uintptr_t)addr;
 	}
@@ -104,16 +112,17 @@ static unsigned int kind_of(const struct xinsn *in, bool write)
 	}
 }
 
-void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
-	      size_t align, bool write)
+void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane,
+	      uint64_t addr, size_t size, size_t align, bool write)
 {
 	return pointer(x, in, space, lane, addr, size, align, kind_of(in, write));
 }
 
-void *mem_sync_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
-		   size_t align)
+void *mem_sync_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane,
+		   uint64_t addr, size_t size, size_t align)
 {
-	return pointer(x, in, space, lane, addr, size, align, XA_READ | XA_WRITE | XA_STRONG | XA_RELEASE);
+	return pointer(x, in, space, lane, addr, size, align, XA_READ | XA_WRITE | XA_STRONG |
+		       XA_RELEASE);
 }
 
 
@@ -126,15 +135,17 @@ static inline uint64_t address(const struct xinsn *in, const uint64_t *row, unsi
 }
 
 /*
- * The common case: all lanes of the group in global or in shared memory, close together. What is to be added to their
- * addresses comes back in *base; false: go lane by lane, which also finds the fault.
+ * The common case: all lanes of the group in global or in shared memory, close together. What is to
+ * be added to their addresses comes back in *base; false: go lane by lane, which also finds the
+ * fault.
  */
-static bool together(struct xctx *x, const struct xinsn *in, const uint64_t *row, uint32_t m, size_t bytes, bool write,
-		     uintptr_t *base)
+static bool together(struct xctx *x, const struct xinsn *in, const uint64_t *row, uint32_t m,
+		     size_t bytes, bool write, uintptr_t *base)
 {
 	uint64_t lo = ~0ull, hi = 0, any = 0;
 
-	if (in->space != S_GLOBAL && in->space != S_SHARED && in->space != S_NONE && in->space != S_CONST)
+	if (in->space != S_GLOBAL && in->space != S_SHARED && in->space != S_NONE &&
+	    in->space != S_CONST)
 		return false;
 	if (x->b->order && in->space != S_CONST)
 		return false;
@@ -163,11 +174,16 @@ static inline uint64_t load(const void *p, unsigned int type)
 {
 	switch (type) {
 	case T_U8: case T_B8: return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
-	case T_S8: return (uint64_t)(int64_t)(int8_t)__atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
-	case T_S16: return (uint64_t)(int64_t)(int16_t)__atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
-	case T_S32: return (uint64_t)(int64_t)(int32_t)__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
-	case T_U16: case T_B16: case T_F16: case T_BF16: return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
-	case T_U64: case T_S64: case T_B64: case T_F64: return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
+	case T_S8: return (uint64_t)(int64_t)(int8_t)__atomic_load_n((const uint8_t *)p,
+								     __ATOMIC_RELAXED);
+	case T_S16: return (uint64_t)(int64_t)(int16_t)__atomic_load_n((const uint16_t *)p,
+								       __ATOMIC_RELAXED);
+	case T_S32: return (uint64_t)(int64_t)(int32_t)__atomic_load_n((const uint32_t *)p,
+								       __ATOMIC_RELAXED);
+	case T_U16: case T_B16: case T_F16: case T_BF16: return __atomic_load_n((const uint16_t *)p,
+										__ATOMIC_RELAXED);
+	case T_U64: case T_S64: case T_B64: case T_F64: return __atomic_load_n((const uint64_t *)p,
+									       __ATOMIC_RELAXED);
 	default: return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
 	}
 }
@@ -195,8 +211,8 @@ static enum xresult x_ld(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 		/* one address for all */
 		for (p = NULL; l; l &= l - 1) {
-			p = mem_ptr(x, in, (enum xspace)in->space, (unsigned int)__builtin_ctz(l), address(in, row, 0), bytes, bytes,
-				    false);
+			p = mem_ptr(x, in, (enum xspace)in->space, (unsigned int)__builtin_ctz(l),
+				    address(in, row, 0), bytes, bytes, false);
 			if (!p)
 				return X_FAULT;
 		}
@@ -217,16 +233,22 @@ static enum xresult x_ld(struct xctx *x, const struct xinsn *in, uint32_t m)
 			size_t off = (size_t)k * in->size;
 
 			if (in->size == 4 && in->type != T_S32)
-				FOR_LANES(m, d[i] = __atomic_load_n((const uint32_t *)(uintptr_t)(at[i] + off), __ATOMIC_RELAXED));
+				FOR_LANES(m,
+					  d[i] =
+					  __atomic_load_n((const uint32_t *)(uintptr_t)(at[i] +
+											off),
+							  __ATOMIC_RELAXED));
 			else
-				FOR_LANES(m, d[i] = load((const void *)(uintptr_t)(at[i] + off), in->type));
+				FOR_LANES(m, d[i] = load((const void *)(uintptr_t)(at[i] + off),
+							 in->type));
 		}
 		return X_NEXT;
 	}
 	for (; m; m &= m - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(m);
 
-		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes, bytes, false);
+		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes,
+			    bytes, false);
 		if (!p)
 			return X_FAULT;
 		for (k = 0; k < in->n; k++)
@@ -261,10 +283,14 @@ static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
 			uintptr_t off = base + (uintptr_t)k * in->size;
 
 			if (in->size == 4)
-				FOR_LANES(m, __atomic_store_n((uint32_t *)(uintptr_t)(off + address(in, row, i)), (uint32_t)v[i],
-							      __ATOMIC_RELAXED));
+				FOR_LANES(m,
+					  __atomic_store_n((uint32_t *)(uintptr_t)(off +
+										   address(in, row,
+											   i)),
+							   (uint32_t)v[i], __ATOMIC_RELAXED));
 			else
-				FOR_LANES(m, store((void *)(uintptr_t)(off + address(in, row, i)), in->size, v[i]));
+				FOR_LANES(m, store((void *)(uintptr_t)(off + address(in, row, i)),
+						   in->size, v[i]));
 		}
 		return X_NEXT;
 	}
@@ -273,7 +299,8 @@ static enum xresult x_st(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 		uint8_t old[32];
 
-		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes, bytes, true);
+		p = mem_ptr(x, in, (enum xspace)in->space, i, address(in, row, i), bytes,
+			    bytes, true);
 		if (!p)
 			return X_FAULT;
 		if (x->suspect.line)
@@ -298,7 +325,8 @@ xfn *mem_ld_select(const struct xmods *md)
 
 xfn *mem_st_select(const struct xmods *md)
 {
-	return md->n_types == 1 && md->t[0] != T_PRED && (md->t[0] != T_B128 || !md->vec) && !(md->flags & F_SYNC) ? x_st : NULL;
+	return md->n_types == 1 && md->t[0] != T_PRED && (md->t[0] != T_B128 || !md->vec) &&
+	       !(md->flags & F_SYNC) ? x_st : NULL;
 }
 
 static enum xresult x_cvta_shared(struct xctx *x, const struct xinsn *in, uint32_t m)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Matrix multiply-accumulate of a warp: mma.sync with the fragments of the PTX ISA, wmma with fragments of our own, as
- * PTX leaves those open. What hardware leaves open we fix: products are exact; f16, bf16, tf32 and f8 sums are kept in
- * double, the accumulator first and then in the order of k, and rounded once; f64 is a chain of fused multiply-adds.
+ * Matrix multiply-accumulate of a warp: mma.sync with the fragments of the PTX ISA, wmma with
+ * fragments of our own, as PTX leaves those open. What hardware leaves open we fix: products are
+ * exact; f16, bf16, tf32 and f8 sums are kept in double, the accumulator first and then in the
+ * order of k, and rounded once; f64 is a chain of fused multiply-adds.
  */
 #include <math.h>
 #include "exec_mma.h"
@@ -24,7 +25,8 @@ static bool is_int(enum mtype t)
 unsigned int mtype_bits(enum mtype t)
 {
 	static const uint8_t bits[] = {
-		[M_F16] = 16, [M_BF16] = 16, [M_TF32] = 32, [M_F32] = 32, [M_F64] = 64, [M_E4M3] = 8, [M_E5M2] = 8,
+		[M_F16] = 16, [M_BF16] = 16, [M_TF32] = 32, [M_F32] = 32, [M_F64] = 64,
+		[M_E4M3] = 8, [M_E5M2] = 8,
 		[M_S32] = 32, [M_S8] = 8, [M_U8] = 8, [M_S4] = 4, [M_U4] = 4, [M_B1] = 1,
 	};
 
@@ -76,8 +78,8 @@ static unsigned int per_reg(enum mtype t)
 }
 
 /* mma.m8n8k4 of f16: four products, each of a quad and the quad 16 lanes on */
-static void place_884(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i, unsigned int *row,
-		      unsigned int *col)
+static void place_884(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i,
+		      unsigned int *row, unsigned int *col)
 {
 	unsigned int high = lane < 16 ? 0 : 4, q = lane % 4;
 
@@ -97,14 +99,15 @@ static void place_884(const struct xmma *mm, enum mmatrix which, unsigned int la
 }
 
 /* Which element of its matrix is the @i-th of a lane's fragment? */
-static void place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i, unsigned int *row,
-		  unsigned int *col)
+static void place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i,
+		  unsigned int *row, unsigned int *col)
 {
 	unsigned int g = lane >> 2, t = lane & 3, per, r, linear, each, width;
 
 	if (mm->wmma) {
 		width = which == MAT_A ? mm->k : mm->n;
-		each = (which == MAT_A ? mm->m * mm->k : which == MAT_B ? mm->k * mm->n : mm->m * mm->n) / LANES;
+		each = (which == MAT_A ? mm->m * mm->k : which == MAT_B ? mm->k * mm->n :
+			mm->m * mm->n) / LANES;
 		/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): no shape has a side of 0 */
 		linear = lane * each + i % each;
 		*row = linear / width;
@@ -135,7 +138,8 @@ static void place(const struct xmma *mm, enum mmatrix which, unsigned int lane, 
 	}
 }
 
-void mma_place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i, unsigned int *row, unsigned int *col)
+void mma_place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i,
+	       unsigned int *row, unsigned int *col)
 {
 	place(mm, which, lane, i, row, col);
 }
@@ -151,10 +155,12 @@ static unsigned int width_of(const struct xmma *mm, enum mmatrix which)
 }
 
 /* Of the lanes of @lanes, into @to */
-static void collect(const struct xctx *x, const struct xmma *mm, enum mmatrix which, uint32_t lanes, struct matrix *to)
+static void collect(const struct xctx *x, const struct xmma *mm, enum mmatrix which, uint32_t lanes,
+		    struct matrix *to)
 {
 	enum mtype t = type_of(mm, which);
-	unsigned int bits = mtype_bits(t), per = per_reg(t), width = width_of(mm, which), r, j, row, col;
+	unsigned int bits = mtype_bits(t), per = per_reg(t), width = width_of(mm, which), r,
+		j, row, col;
 
 	for (; lanes; lanes &= lanes - 1) {
 		unsigned int lane = (unsigned int)__builtin_ctz(lanes);
@@ -173,7 +179,8 @@ static void collect(const struct xctx *x, const struct xmma *mm, enum mmatrix wh
 	}
 }
 
-static void hand_out(struct xctx *x, const struct xmma *mm, uint32_t lanes, const struct matrix *from)
+static void hand_out(struct xctx *x, const struct xmma *mm, uint32_t lanes,
+		     const struct matrix *from)
 {
 	enum mtype t = mm->dt;
 	unsigned int bits = mtype_bits(t), per = per_reg(t), r, j, row, col;
@@ -194,8 +201,8 @@ static void hand_out(struct xctx *x, const struct xmma *mm, uint32_t lanes, cons
 	}
 }
 
-static int64_t dot_int(const struct xmma *mm, const struct matrix *a, const struct matrix *b, unsigned int row, unsigned int col,
-		       int64_t sum)
+static int64_t dot_int(const struct xmma *mm, const struct matrix *a, const struct matrix *b,
+		       unsigned int row, unsigned int col, int64_t sum)
 {
 	unsigned int k;
 
@@ -209,8 +216,8 @@ static int64_t dot_int(const struct xmma *mm, const struct matrix *a, const stru
 	return sum;
 }
 
-static double dot(const struct xmma *mm, const struct matrix *a, const struct matrix *b, unsigned int row, unsigned int col,
-		  double sum)
+static double dot(const struct xmma *mm, const struct matrix *a, const struct matrix *b,
+		  unsigned int row, unsigned int col, double sum)
 {
 	unsigned int k;
 
@@ -219,7 +226,8 @@ static double dot(const struct xmma *mm, const struct matrix *a, const struct ma
 	return sum;
 }
 
-static void multiply(const struct xmma *mm, const struct matrix *a, const struct matrix *b, struct matrix *c)
+static void multiply(const struct xmma *mm, const struct matrix *a, const struct matrix *b,
+		     struct matrix *c)
 {
 	unsigned int row, col;
 
@@ -239,7 +247,8 @@ enum xresult mma_ready(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	if (!sync_gather(x, in, m))
 		return X_RESCHED;
-	return m == FULL ? X_NEXT : exec_fault(x, in, "lanes 0x%x of warp %u are not there", ~m, x->w->id);
+	return m == FULL ? X_NEXT : exec_fault(x, in, "lanes 0x%x of warp %u are not there",
+					       ~m, x->w->id);
 }
 
 enum xresult x_mma(struct xctx *x, const struct xinsn *in, uint32_t m)

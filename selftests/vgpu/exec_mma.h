@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Matrices: what decode_mma.c makes of the instructions, for exec_mma.c, exec_wmma.c and exec_wgmma.c. */
+/*
+ * Matrices: what decode_mma.c makes of the instructions, for exec_mma.c, exec_wmma.c and
+ * exec_wgmma.c.
+ */
 #ifndef VGPU_EXEC_MMA_H
 #define VGPU_EXEC_MMA_H
 
@@ -40,8 +43,10 @@ struct xwgmma {
 	int32_t d[128];
 };
 
-enum xresult mma_ready(struct xctx *x, const struct xinsn *in, uint32_t m);	/* X_NEXT: all 32 lanes are here */
-void mma_place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i, unsigned int *row, unsigned int *col);
+/* X_NEXT: all 32 lanes are here */
+enum xresult mma_ready(struct xctx *x, const struct xinsn *in, uint32_t m);
+void mma_place(const struct xmma *mm, enum mmatrix which, unsigned int lane, unsigned int i,
+	       unsigned int *row, unsigned int *col);
 
 xfn x_mma, x_wmma_load, x_wmma_store, x_ldmatrix, x_stmatrix, x_movmatrix, x_wgmma, x_wgmma_order;
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which access comes before which: vector clocks. A thread knows of each other thread of its block up to which of its
- * moments that one's accesses come before its own. Moments are counted by what orders: barriers, fences. Most blocks use
- * barriers of all threads only, after which all know the same: base[]. What a thread knows beyond that lies in a row of its
- * own (or, of its warp's lanes only, in a small one) that the next such barrier makes stale.
+ * Which access comes before which: vector clocks. A thread knows of each other thread of its block
+ * up to which of its moments that one's accesses come before its own. Moments are counted by what
+ * orders: barriers, fences. Most blocks use barriers of all threads only, after which all know the
+ * same: base[]. What a thread knows beyond that lies in a row of its own (or, of its warp's lanes
+ * only, in a small one) that the next such barrier makes stale.
  *
- * A strong write after a fence, or a release, leaves at its address what the writer knew; a strong read takes it up. Between
- * blocks this is done for whole blocks, which orders more than PTX does: a missing fence there may go unseen.
+ * A strong write after a fence, or a release, leaves at its address what the writer knew; a strong
+ * read takes it up. Between blocks this is done for whole blocks, which orders more than PTX does:
+ * a missing fence there may go unseen.
  */
 #include <stdlib.h>
 #include "exec_race.h"
 
-struct xorder *order_new(unsigned int threads, struct vgpu_watch *watch, const unsigned int ctaid[3])
+struct xorder *order_new(unsigned int threads, struct vgpu_watch *watch,
+			 const unsigned int ctaid[3])
 {
 	struct xorder *o = calloc(1, sizeof(*o));
 	unsigned int i;
@@ -106,7 +109,8 @@ static uint32_t *row_of(struct xorder *o, unsigned int t)
 	}
 	memset(o->row[t], 0, o->n * sizeof(**o->row));
 	if (lanes_of(o, w))
-		memcpy(o->row[t] + (size_t)w * LANES, o->warp[w].row[t % LANES], lanes(o, w) * sizeof(uint32_t));
+		memcpy(o->row[t] + (size_t)w * LANES, o->warp[w].row[t % LANES],
+		       lanes(o, w) * sizeof(uint32_t));
 	o->row_stamp[t] = o->stamp;
 	return o->row[t];
 }

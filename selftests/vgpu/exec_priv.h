@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside the interpreter. decode*.c turn a kernel, and the functions it calls, into one array of decoded instructions;
- * exec*.c and alu*.c are their handlers. A register is a row of 32 lanes of 64 bits. A lane holds its value in the low
- * bits of the register's type; what stands above them has no meaning, so whoever reads a register casts it to the type
- * of the instruction. Predicates are 32-bit masks.
+ * Inside the interpreter. decode*.c turn a kernel, and the functions it calls, into one array of
+ * decoded instructions; exec*.c and alu*.c are their handlers. A register is a row of 32 lanes of
+ * 64 bits. A lane holds its value in the low bits of the register's type; what stands above them
+ * has no meaning, so whoever reads a register casts it to the type of the instruction. Predicates
+ * are 32-bit masks.
  */
 #ifndef VGPU_EXEC_PRIV_H
 #define VGPU_EXEC_PRIV_H
@@ -18,9 +19,10 @@
 #define NO_PC		0xffffffffu
 
 /*
- * Address windows of the generic space. No host address, of HOST_BITS, has these bits, so what is outside of them is global. Where in their
- * windows shared memory and parameters begin differs from launch to launch: who keeps such an address for the next launch finds
- * nothing there. Their own spaces begin at 0, of parameters at WIN_PARAM.
+ * Address windows of the generic space. No host address, of HOST_BITS, has these bits, so what is
+ * outside of them is global. Where in their windows shared memory and parameters begin differs from
+ * launch to launch: who keeps such an address for the next launch finds nothing there. Their own
+ * spaces begin at 0, of parameters at WIN_PARAM.
  */
 #ifdef __x86_64__
 #define HOST_BITS	47
@@ -41,7 +43,8 @@
 #define BARRIERS	16
 
 enum xtype {
-	T_NONE, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64, T_B8, T_B16, T_B32, T_B64, T_B128,
+	T_NONE, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64, T_B8, T_B16, T_B32,
+	T_B64, T_B128,
 	T_F16, T_BF16, T_F16X2, T_BF16X2, T_TF32, T_F32, T_F64, T_PRED, T_U16X2, T_S16X2,
 	T_E4M3X2, T_E5M2X2, T_E2M1X2, T_E2M3X2, T_E3M2X2, T_UE8M0X2, T_F32X2,
 };
@@ -64,7 +67,8 @@ static inline bool xtype_int(enum xtype t)
 
 enum xrnd { R_NONE, R_RN, R_RZ, R_RM, R_RP, R_RNA, R_RNI, R_RZI, R_RMI, R_RPI };
 enum xspace { S_NONE, S_GLOBAL, S_SHARED, S_LOCAL, S_PARAM, S_CONST };
-enum xcmp { X_NONE, X_EQ, X_NE, X_LT, X_LE, X_GT, X_GE, X_EQU, X_NEU, X_LTU, X_LEU, X_GTU, X_GEU, X_NUM, X_NAN };
+enum xcmp { X_NONE, X_EQ, X_NE, X_LT, X_LE, X_GT, X_GE, X_EQU, X_NEU, X_LTU, X_LEU, X_GTU, X_GEU,
+	    X_NUM, X_NAN };
 enum xop {	/* of atom, red, redux, bar.red, setp: what combines */
 	A_NONE, A_AND, A_OR, A_XOR, A_ADD, A_INC, A_DEC, A_MIN, A_MAX, A_EXCH, A_CAS, A_POPC,
 };
@@ -72,12 +76,16 @@ enum xmode { V_NONE, V_UP, V_DOWN, V_BFLY, V_IDX, V_ALL, V_ANY, V_UNI, V_BALLOT 
 
 /* Modifiers, sorted into their classes */
 enum {
-	F_FTZ = 1 << 0, F_SAT = 1 << 1, F_CC = 1 << 2, F_LO = 1 << 3, F_HI = 1 << 4, F_WIDE = 1 << 5, F_APPROX = 1 << 6,
-	F_FULL = 1 << 7, F_UNI = 1 << 8, F_SYNC = 1 << 9, F_ALIGNED = 1 << 10, F_ARRIVE = 1 << 11, F_RED = 1 << 12,
-	F_NAN = 1 << 13, F_XORSIGN = 1 << 14, F_ABS = 1 << 15, F_WARP = 1 << 16, F_TO = 1 << 17, F_SHIFTAMT = 1 << 18,
-	F_LEFT = 1 << 19, F_RIGHT = 1 << 20, F_CLAMP = 1 << 21, F_WRAP = 1 << 22, F_HINT = 1 << 23, F_ASYNC = 1 << 24,
-	F_RELU = 1 << 25, F_GATHER = 1 << 26, F_EXPECT_TX = 1 << 27, F_NOCOMPLETE = 1 << 28, F_PARITY = 1 << 29,
-	F_SATFINITE = 1 << 30,
+	F_FTZ = 1 << 0, F_SAT = 1 << 1, F_CC = 1 << 2, F_LO = 1 << 3, F_HI = 1 << 4,
+	F_WIDE = 1 << 5, F_APPROX = 1 << 6,
+	F_FULL = 1 << 7, F_UNI = 1 << 8, F_SYNC = 1 << 9, F_ALIGNED = 1 << 10, F_ARRIVE = 1 << 11,
+	F_RED = 1 << 12,
+	F_NAN = 1 << 13, F_XORSIGN = 1 << 14, F_ABS = 1 << 15, F_WARP = 1 << 16, F_TO = 1 << 17,
+	F_SHIFTAMT = 1 << 18,
+	F_LEFT = 1 << 19, F_RIGHT = 1 << 20, F_CLAMP = 1 << 21, F_WRAP = 1 << 22, F_HINT = 1 << 23,
+	F_ASYNC = 1 << 24,
+	F_RELU = 1 << 25, F_GATHER = 1 << 26, F_EXPECT_TX = 1 << 27, F_NOCOMPLETE = 1 << 28,
+	F_PARITY = 1 << 29, F_SATFINITE = 1 << 30,
 };
 
 struct xmods {
@@ -88,19 +96,23 @@ struct xmods {
 	enum xcmp cmp;
 	enum xop op;
 	enum xmode mode;
-	unsigned int sem;	/* fence before (1), after (2), sequentially consistent (4); not weak (8) */
+	unsigned int sem;	/* fence before (1), after (2), sequentially consistent (4); not
+				 * weak (8) */
 	const char *word;	/* the one modifier of class C_WORD */
 };
 
 struct xctx;
 struct xinsn;
-/* What a handler says: go on; pc was set for the whole group; the lanes' own pcs were set; the block faulted */
+/*
+ * What a handler says: go on; pc was set for the whole group; the lanes' own pcs were set; the
+ * block faulted
+ */
 enum xresult { X_NEXT, X_JUMP, X_RESCHED, X_FAULT };
 typedef enum xresult xfn(struct xctx *x, const struct xinsn *in, uint32_t m);
 
 /*
- * Operands are rows: >= 0 a register of the frame, < 0 a row of the constant pool (~o). Predicate operands: 2 * number,
- * + 1 if negated; P_TRUE, P_FALSE.
+ * Operands are rows: >= 0 a register of the frame, < 0 a row of the constant pool (~o). Predicate
+ * operands: 2 * number, + 1 if negated; P_TRUE, P_FALSE.
  */
 #define P_TRUE		(-2)
 #define P_FALSE		(-1)
@@ -121,11 +133,15 @@ struct xinsn {
 	uint32_t target;		/* pc */
 	int64_t imm;			/* address offset */
 	void *ext;			/* struct xcall, struct xtable */
-	const struct xwait *wait;	/* lanes wait here for others of their warp; NULL also: nothing is known */
+	const struct xwait *wait;	/* lanes wait here for others of their warp; NULL also:
+					 * nothing is known */
 	const struct gsr_insn *src;
 };
 
-/* A place that is passed to or from a function: a register row, a predicate, or bytes of the thread's local memory */
+/*
+ * A place that is passed to or from a function: a register row, a predicate, or bytes of the
+ * thread's local memory
+ */
 struct xarg {
 	bool reg;
 	int32_t row;			/* reg */
@@ -137,7 +153,8 @@ struct xfunction {
 	unsigned int index;		/* in the module */
 	uint32_t pc;			/* of the first instruction; NO_PC: no body */
 	uint32_t rows;			/* of its frame */
-	uint32_t local;			/* bytes of its local frame, parameters included, rounded up */
+	uint32_t local;			/* bytes of its local frame, parameters included, rounded
+					 * up */
 	uint32_t local_used;		/* the same, as it is */
 	struct xarg *args, *rets;
 	unsigned int n_args, n_rets;
@@ -152,7 +169,10 @@ struct xcall {
 	unsigned int n_args, n_rets;
 };
 
-/* decode_flow.c: lanes of the function that have gone past this instruction, which is not reached again from where they are */
+/*
+ * decode_flow.c: lanes of the function that have gone past this instruction, which is not reached
+ * again from where they are
+ */
 struct xwait {
 	uint32_t from, n;		/* pcs of the function */
 	uint32_t stop;			/* where they all come, NO_PC nowhere */
@@ -267,7 +287,8 @@ struct vgpu_block {
 	struct xwarp *warps;
 	uint8_t *shared;
 	uint32_t shared_size;
-	uint64_t window;		/* offset of shared memory and of the parameters in their windows */
+	uint64_t window;		/* offset of shared memory and of the parameters in their
+					 * windows */
 	struct xbarrier barriers[BARRIERS];
 	struct xqueue *async;		/* copies on their way */
 	struct xorder *order;		/* NULL: races are not looked for */
@@ -275,7 +296,8 @@ struct vgpu_block {
 	size_t n_cells;
 	uint32_t serial;		/* of blocks with cells */
 	uint64_t rng;
-	uint64_t poison;		/* what memory holds before it is written follows from this */
+	uint64_t poison;		/* what memory holds before it is written follows from
+					 * this */
 	uint64_t clock;
 	unsigned int checks;		/* VGPU_CHECK_* */
 	bool failed;
@@ -326,7 +348,10 @@ static inline void pred_set(struct xctx *x, int32_t p, uint32_t m, uint32_t v)
 		x->p[p >> 1] = (x->p[p >> 1] & ~m) | (v & m);
 }
 
-/* Run the statement for every lane i of m; the full mask is a plain loop that the compiler can vectorise */
+/*
+ * Run the statement for every lane i of m; the full mask is a plain loop that the compiler can
+ * vectorise
+ */
 #define FOR_LANES(m, ...) do { \
 	if ((m) == FULL) { \
 		_Pragma("GCC ivdep") \
@@ -372,33 +397,41 @@ static inline uint64_t f64_bits(double d)
 	return u;
 }
 
-/* exec.c: exec_fault_as() for faults of a kind that callers tell apart, exec_fault() for all others */
-enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind, const char *fmt, ...)
+/*
+ * exec.c: exec_fault_as() for faults of a kind that callers tell apart, exec_fault() for all others
+ */
+enum xresult exec_fault_as(struct xctx *x, const struct xinsn *in, enum vgpu_fault kind,
+			   const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+enum xresult exec_fault(struct xctx *x, const struct xinsn *in, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 bool exec_global_ok(struct vgpu_block *b, uint64_t addr, size_t size, bool write);
 bool exec_const_ok(const struct vgpu_block *b, uint64_t addr, size_t size);
 void exec_lane_pcs(struct xctx *x, uint32_t m, uint32_t pc);
 uint32_t exec_roll(struct vgpu_block *b);
-enum xresult exec_exit_lanes(struct xctx *x, uint32_t m);	/* the caller has set the other lanes' pcs */
+/* the caller has set the other lanes' pcs */
+enum xresult exec_exit_lanes(struct xctx *x, uint32_t m);
 char *exec_insn_text(const struct gsr_insn *in, char *buf, size_t size);
 xfn *exec_control_select(enum gsr_opcode op, const struct xmods *md);
-enum xresult x_special(struct xctx *x, const struct xinsn *in, uint32_t m);	/* special registers, by imm: SR_* */
+/* special registers, by imm: SR_* */
+enum xresult x_special(struct xctx *x, const struct xinsn *in, uint32_t m);
 enum xresult x_local_addr(struct xctx *x, const struct xinsn *in, uint32_t m);
 
 enum {
-	SR_TID, SR_NTID, SR_CTAID, SR_NCTAID, SR_LANEID, SR_WARPID, SR_NWARPID, SR_SMID, SR_NSMID, SR_GRIDID, SR_CLOCK,
-	SR_CLOCK_HI, SR_CLOCK64, SR_GLOBALTIMER, SR_GLOBALTIMER_LO, SR_GLOBALTIMER_HI, SR_LANEMASK_EQ, SR_LANEMASK_LE,
-	SR_LANEMASK_LT, SR_LANEMASK_GE, SR_LANEMASK_GT, SR_DYNAMIC_SMEM_SIZE, SR_TOTAL_SMEM_SIZE, SR_ZERO, SR_ONE,
-	SR_RESERVED_SMEM, SR_WORKSPACE, SR_WORKSPACE_HI,
+	SR_TID, SR_NTID, SR_CTAID, SR_NCTAID, SR_LANEID, SR_WARPID, SR_NWARPID, SR_SMID, SR_NSMID,
+	SR_GRIDID, SR_CLOCK,
+	SR_CLOCK_HI, SR_CLOCK64, SR_GLOBALTIMER, SR_GLOBALTIMER_LO, SR_GLOBALTIMER_HI,
+	SR_LANEMASK_EQ, SR_LANEMASK_LE,
+	SR_LANEMASK_LT, SR_LANEMASK_GE, SR_LANEMASK_GT, SR_DYNAMIC_SMEM_SIZE, SR_TOTAL_SMEM_SIZE,
+	SR_ZERO, SR_ONE, SR_RESERVED_SMEM, SR_WORKSPACE, SR_WORKSPACE_HI,
 };
 
 /* exec_mem.c: one thread's view. NULL: faulted */
-void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
-	      size_t align, bool write);
+void *mem_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane,
+	      uint64_t addr, size_t size, size_t align, bool write);
 /* The same for what threads meet at: an access that is never part of a race, and orders others */
-void *mem_sync_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane, uint64_t addr, size_t size,
-		   size_t align);
+void *mem_sync_ptr(struct xctx *x, const struct xinsn *in, enum xspace space, unsigned int lane,
+		   uint64_t addr, size_t size, size_t align);
 xfn *mem_ld_select(const struct xmods *md);
 xfn *mem_st_select(const struct xmods *md);
 xfn *mem_cvta_select(const struct xmods *md);
@@ -418,7 +451,8 @@ xfn *atom_select(const struct xmods *md, bool red);
 /* exec_mbar.c: by op; false: faulted */
 enum { MB_INIT, MB_INVAL, MB_EXPECT_TX, MB_COMPLETE_TX, MB_ARRIVE, MB_ARRIVE_DROP };
 xfn x_mbar, x_mbar_wait, x_mbar_pending;
-void *mbar_at(struct xctx *x, const struct xinsn *in, const struct xaddr *a, unsigned int lane, enum xspace space);
+void *mbar_at(struct xctx *x, const struct xinsn *in, const struct xaddr *a, unsigned int lane,
+	      enum xspace space);
 bool mbar_complete_tx(struct xctx *x, const struct xinsn *in, void *p, uint32_t bytes);
 bool mbar_expect_arrival(struct xctx *x, const struct xinsn *in, void *p);
 bool mbar_arrive(struct xctx *x, const struct xinsn *in, void *p);
@@ -437,25 +471,40 @@ bool async_all(struct vgpu_block *b);
 void async_free(struct vgpu_block *b);
 
 /* exec_sync.c */
-xfn x_bar_sync, x_bar_arrive, x_bar_red, x_shfl, x_vote, x_match, x_redux, x_warp_sync, x_elect, x_activemask;
-/* For F_GATHER: have all threads of the warp come? false: they wait here, the handler says X_RESCHED */
+xfn x_bar_sync, x_bar_arrive, x_bar_red, x_shfl, x_vote, x_match, x_redux, x_warp_sync, x_elect,
+	x_activemask;
+/*
+ * For F_GATHER: have all threads of the warp come? false: they wait here, the handler says
+ * X_RESCHED
+ */
 bool sync_gather(struct xctx *x, const struct xinsn *in, uint32_t m);
-enum xresult sync_exited(struct xctx *x);	/* lanes of x->w have exited: whom does that release? */
+/* lanes of x->w have exited: whom does that release? */
+enum xresult sync_exited(struct xctx *x);
 void sync_describe(struct vgpu_block *b, char *buf, size_t size);
-/* Lanes of the warp wait for others of it: have these gone past them? Else *stop is where the picked group would. */
+/*
+ * Lanes of the warp wait for others of it: have these gone past them? Else *stop is where the
+ * picked group would.
+ */
 enum xresult sync_passed(struct xctx *x, uint32_t *stop);
 bool sync_waits(xfn *fn);		/* do lanes wait there for others of their warp? */
 
-uint32_t sync_here(const struct xwarp *w, unsigned int id);	/* lanes that have arrived at a barrier and wait */
+/* lanes that have arrived at a barrier and wait */
+uint32_t sync_here(const struct xwarp *w, unsigned int id);
 
-/* exec_race.c: one thread's access. False: faulted. XA_STORE: a plain write that reports itself, if it changes the value */
+/*
+ * exec_race.c: one thread's access. False: faulted. XA_STORE: a plain write that reports itself, if
+ * it changes the value
+ */
 enum { XA_READ = 1, XA_WRITE = 2, XA_STRONG = 4, XA_RELEASE = 8, XA_STORE = 16 };
 bool race_new(struct vgpu_block *b);
 void race_free(struct vgpu_block *b);
-bool race_access(struct xctx *x, const struct xinsn *in, unsigned int lane, bool shared, uint64_t addr, size_t size, unsigned int kind);
+bool race_access(struct xctx *x, const struct xinsn *in, unsigned int lane, bool shared,
+		 uint64_t addr, size_t size, unsigned int kind);
 bool race_report(struct xctx *x, const struct xinsn *in);
 
-/* exec_order.c: barriers, fences, bar.warp.sync. @all: of all threads, those that have exited too */
+/*
+ * exec_order.c: barriers, fences, bar.warp.sync. @all: of all threads, those that have exited too
+ */
 void order_arrive(struct xorder *o, unsigned int id, unsigned int warp, uint32_t m);
 void order_barrier(struct vgpu_block *b, unsigned int id, bool all);
 void order_lanes(struct xorder *o, unsigned int warp, uint32_t m);
@@ -540,7 +589,8 @@ size_t var_size(const struct gsr_var *v);
 size_t var_align(const struct gsr_var *v);
 bool vars_load(struct vgpu_module *m, char *err, size_t err_size);
 void vars_free(struct vgpu_module *m);
-const struct xrange *vars_range(const struct vgpu_module *m, uint64_t addr, size_t size);	/* NULL: not within one */
+/* NULL: not within one */
+const struct xrange *vars_range(const struct vgpu_module *m, uint64_t addr, size_t size);
 const struct xsym *vars_find(const struct vgpu_module *m, const char *name);
 const struct xsym *vars_find_var(const struct vgpu_module *m, const struct gsr_var *var);
 

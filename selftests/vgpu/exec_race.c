@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Data races: two accesses of different threads to one place, at least one of them a plain write, and nothing orders them.
- * Of each word the last plain write is kept, and the reads and atomics after it of two threads: a race with an older one
- * may go unseen, under this seed. Two plain writes of the same value are borne with, as hardware does.
+ * Data races: two accesses of different threads to one place, at least one of them a plain write,
+ * and nothing orders them. Of each word the last plain write is kept, and the reads and atomics
+ * after it of two threads: a race with an older one may go unseen, under this seed. Two plain
+ * writes of the same value are borne with, as hardware does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,10 @@
 
 #define WORD	15	/* all its bytes */
 
-/* Memory for cells of blocks that are gone. What is in it bears their serial numbers: it is as good as empty. */
+/*
+ * Memory for cells of blocks that are gone. What is in it bears their serial numbers: it is as good
+ * as empty.
+ */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	struct cell *cells;
@@ -62,7 +66,8 @@ bool race_new(struct vgpu_block *b)
 
 	if (!(b->checks & want))
 		return true;
-	b->order = order_new(b->n_threads, b->checks & VGPU_CHECK_GRID ? b->l.watch : NULL, b->ctaid);
+	b->order = order_new(b->n_threads, b->checks & VGPU_CHECK_GRID ? b->l.watch :
+			     NULL, b->ctaid);
 	if (b->checks & VGPU_CHECK_RACE)
 		b->cells = cells_take(b->shared_size / 4 + 1, &b->n_cells, &b->serial);
 	return b->order && (b->cells || !(b->checks & VGPU_CHECK_RACE));
@@ -84,7 +89,8 @@ static bool ordered(const struct xorder *o, unsigned int t, uint32_t block, cons
 static const char *does(unsigned int kind, bool now)
 {
 	if (kind & XA_STRONG)
-		return kind & XA_WRITE ? now ? "updates it atomically" : "updated it atomically" : now ? "reads it" : "read it";
+		return kind & XA_WRITE ? now ? "updates it atomically" : "updated it atomically" :
+		       now ? "reads it" : "read it";
 	return kind & XA_WRITE ? now ? "writes it" : "wrote it" : now ? "reads it" : "read it";
 }
 
@@ -99,14 +105,16 @@ bool race_report(struct xctx *x, const struct xinsn *in)
 
 		snprintf(whose, sizeof(whose), " of block (%u,%u,%u)", c[0], c[1], c[2]);
 	}
-	exec_fault_as(x, in, VGPU_FAULT_RACE, "data race on %s 0x%llx: thread %u %s here, thread %u%s %s at line %u, and nothing orders the two",
-		      s->shared ? "shared" : "global", (unsigned long long)s->addr, s->me, does(s->my_kind, true), s->thread, whose,
-		      does(s->kind, false), s->line);
+	exec_fault_as(x, in, VGPU_FAULT_RACE, "data race on %s 0x%llx: thread %u %s here, thread "
+		      "%u%s %s at line %u, and nothing orders the two", s->shared ? "shared" :
+		      "global", (unsigned long long)s->addr, s->me, does(s->my_kind, true),
+		      s->thread, whose, does(s->kind, false), s->line);
 	return false;
 }
 
 /* Does the access meet another one that is not ordered with it? */
-static const struct access *meets(const struct xorder *o, const struct access *me, const struct cell *c, bool plain_write)
+static const struct access *meets(const struct xorder *o, const struct access *me,
+				  const struct cell *c, bool plain_write)
 {
 	const struct access *a = c->plain;
 	unsigned int i;
@@ -153,14 +161,16 @@ static void note(struct cell *c, const struct access *me)
 	o[0] = *me;
 }
 
-bool race_access(struct xctx *x, const struct xinsn *in, unsigned int lane, bool shared, uint64_t addr, size_t size, unsigned int kind)
+bool race_access(struct xctx *x, const struct xinsn *in, unsigned int lane, bool shared,
+		 uint64_t addr, size_t size, unsigned int kind)
 {
 	struct vgpu_block *b = x->b;
 	struct xorder *o = b->order;
 	unsigned int t = x->w->id * LANES + lane;
 	bool plain_write = (kind & (XA_WRITE | XA_STRONG)) == XA_WRITE;
 	uint64_t at = addr & ~3ull, place = shared ? addr | WIN_SHARED : addr;
-	struct access me = { .block = shared ? b->serial : o->id, .epoch = o->epoch, .line = in->line, .thread = (uint16_t)t, .kind = (uint8_t)kind };
+	struct access me = { .block = shared ? b->serial : o->id, .epoch = o->epoch,
+			     .line = in->line, .thread = (uint16_t)t, .kind = (uint8_t)kind };
 
 	if (o->lost)
 		return true;
@@ -182,8 +192,11 @@ bool race_access(struct xctx *x, const struct xinsn *in, unsigned int lane, bool
 			me.bytes &= (uint8_t)(WORD >> (at + 4 - addr - size));
 		other = meets(o, &me, c, plain_write);
 		if (other && !x->suspect.line) {
-			x->suspect = (struct xsuspect){ .addr = at, .line = other->line, .block = other->block, .me = t,
-							.thread = other->thread, .kind = other->kind, .my_kind = (uint8_t)kind,
+			x->suspect = (struct xsuspect){ .addr = at, .line = other->line,
+							.block = other->block, .me = t,
+							.thread = other->thread,
+							.kind = other->kind,
+							.my_kind = (uint8_t)kind,
 							.shared = shared };
 			/* the store will tell whether it changes anything */
 			if (!(kind & XA_STORE && other < c->other))

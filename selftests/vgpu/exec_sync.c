@@ -2,9 +2,10 @@
 /*
  * Barriers of the block, and instructions that the lanes of a warp do together.
  *
- * A barrier counts warps: a thread that comes to it waits for all threads of its warp that have not exited, then the
- * warp has arrived. A barrier without a count waits for all warps; those that have exited count. Lanes that wait keep
- * their pc at the instruction, so each finds its own operands when it is released.
+ * A barrier counts warps: a thread that comes to it waits for all threads of its warp that have not
+ * exited, then the warp has arrived. A barrier without a count waits for all warps; those that have
+ * exited count. Lanes that wait keep their pc at the instruction, so each finds its own operands
+ * when it is released.
  */
 #include <stdio.h>
 #include "exec_priv.h"
@@ -22,8 +23,8 @@ static int runs(char *buf, size_t size, const struct xwarp *w, uint32_t m)
 			continue;
 		if (n + 24 > (int)size)
 			break;
-		n += snprintf(buf + n, size - (size_t)n, j - i > 1 ? "%s%u-%u" : "%s%u", n ? "," : "", w->id * LANES + i,
-			      w->id * LANES + j - 1);
+		n += snprintf(buf + n, size - (size_t)n, j - i > 1 ? "%s%u-%u" : "%s%u",
+			      n ? "," : "", w->id * LANES + i, w->id * LANES + j - 1);
 	}
 	return n;
 }
@@ -33,7 +34,8 @@ static const struct xinsn *at(const struct vgpu_block *b, const struct xwarp *w,
 	return &b->k->code[w->pc[lane]];
 }
 
-static uint64_t lane_src(const struct vgpu_block *b, const struct xwarp *w, unsigned int lane, int32_t o)
+static uint64_t lane_src(const struct vgpu_block *b, const struct xwarp *w,
+			 unsigned int lane, int32_t o)
 {
 	return o >= 0 ? w->rows[w->row[lane] + (uint32_t)o][lane] : b->k->pool[~o][lane];
 }
@@ -91,7 +93,8 @@ static void release(struct vgpu_block *b, unsigned int id)
 				if (in->op == A_POPC)
 					lane_dst(w, i, in->o[0], bar->popc);
 				else
-					lane_pred_dst(w, i, in->p[0], in->op == A_AND ? bar->and : bar->or);
+					lane_pred_dst(w, i, in->p[0],
+						      in->op == A_AND ? bar->and : bar->or);
 			}
 			w->pc[i]++;
 			w->at_barrier &= ~(1u << i);
@@ -106,7 +109,8 @@ static void check_complete(struct vgpu_block *b, unsigned int id)
 	struct xbarrier *bar = &b->barriers[id];
 	unsigned int exited = b->n_warps - b->live_warps;
 
-	if (bar->active && (bar->expected ? bar->arrived >= bar->expected : bar->arrived + exited >= b->n_warps))
+	if (bar->active && (bar->expected ? bar->arrived >= bar->expected :
+			    bar->arrived + exited >= b->n_warps))
 		release(b, id);
 }
 
@@ -131,18 +135,22 @@ static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
 
 		if (w->barrier[i] != id)
 			return X_NEXT;
-		if (other->fn != in->fn || other->op != in->op || w->bar_count[i] != w->bar_count[first] ||
+		if (other->fn != in->fn || other->op != in->op ||
+		    w->bar_count[i] != w->bar_count[first] ||
 		    (other != in && b->checks & VGPU_CHECK_SYNC)) {
 			char here[64], there[64];
 			uint32_t others = 0, j;
 
 			for (j = m; j; j &= j - 1)
-				others |= (uint32_t)(at(b, w, (unsigned int)__builtin_ctz(j)) != in) << __builtin_ctz(j);
+				others |= (uint32_t)(at(b, w,
+							(unsigned int)__builtin_ctz(j)) != in) <<
+							__builtin_ctz(j);
 			runs(here, sizeof(here), w, others);
 			runs(there, sizeof(there), w, m & ~others);
 			return exec_fault_as(x, other, VGPU_FAULT_SYNC,
-					     "threads %s wait for barrier %u here, threads %s of the same warp at line %u (%s): hardware hangs",
-					     here, id, there, in->line, in->src->name);
+					     "threads %s wait for barrier %u here, threads %s of "
+					     "the same warp at line %u (%s): hardware hangs", here,
+					     id, there, in->line, in->src->name);
 		}
 	}
 	bar = &b->barriers[id];
@@ -151,9 +159,11 @@ static enum xresult try_arrive(struct xctx *x, struct xwarp *w)
 		bar->and = true;
 		bar->expected = w->bar_count[first] / LANES;
 	} else if (bar->expected != w->bar_count[first] / LANES) {
-		return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier %u waits for %u threads, warp %u asks for %u", id,
-				  bar->expected ? bar->expected * LANES : b->n_warps * LANES, w->id,
-				  w->bar_count[first] ? w->bar_count[first] : b->n_warps * LANES);
+		return exec_fault_as(x, in, VGPU_FAULT_SYNC,
+				     "barrier %u waits for %u threads, warp %u asks for %u", id,
+				     bar->expected ? bar->expected * LANES : b->n_warps * LANES,
+				     w->id, w->bar_count[first] ? w->bar_count[first] :
+				     b->n_warps * LANES);
 	}
 	bar->arrived++;
 	bar->popc += (uint32_t)__builtin_popcount(w->bar_pred & m);
@@ -182,20 +192,26 @@ static enum xresult barrier(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 		runs(here, sizeof(here), w, m);
 		runs(there, sizeof(there), w, x->mask & ~m);
-		return exec_fault_as(x, in, VGPU_FAULT_SYNC, "an aligned barrier that threads %s of warp %u execute, threads %s not",
-				     here, w->id, there);
+		return exec_fault_as(x, in, VGPU_FAULT_SYNC,
+				     "an aligned barrier that threads %s of warp %u execute, "
+				     "threads %s not", here, w->id, there);
 	}
 	exec_lane_pcs(x, x->mask & ~m, x->pc + 1);
 	for (k = m; k; k &= k - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(k);
-		uint32_t id = (uint32_t)src(x, in->o[1])[i], count = in->o[2] == NO_OPND ? 0 : (uint32_t)src(x, in->o[2])[i];
+		uint32_t id = (uint32_t)src(x, in->o[1])[i], count = in->o[2] == NO_OPND ? 0 :
+			      (uint32_t)src(x, in->o[2])[i];
 
 		if (id >= BARRIERS)
-			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier %u, there are %d", id, BARRIERS);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier %u, there are %d",
+					     id, BARRIERS);
 		if (in->o[2] != NO_OPND && (!count || count % LANES))
-			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier for %u threads: not a multiple of %d", count, LANES);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC,
+					     "barrier for %u threads: not a multiple of %d",
+					     count, LANES);
 		if (count > x->b->n_warps * LANES)
-			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier for %u threads of %u", count, x->b->n_threads);
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "barrier for %u threads of %u",
+					     count, x->b->n_threads);
 		w->barrier[i] = (uint8_t)id;
 		w->bar_count[i] = count;
 		w->pc[i] = x->pc;
@@ -237,7 +253,8 @@ static void do_shfl(struct vgpu_block *b, struct xwarp *w, uint32_t m)
 	for (k = m; k; k &= k - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(k);
 		const struct xinsn *in = at(b, w, i);
-		uint32_t bv = (uint32_t)lane_src(b, w, i, in->o[2]) & 31, c = (uint32_t)lane_src(b, w, i, in->o[3]);
+		uint32_t bv = (uint32_t)lane_src(b, w, i, in->o[2]) & 31,
+			c = (uint32_t)lane_src(b, w, i, in->o[3]);
 		uint32_t seg = c >> 8 & 31, clamp = c & 31;
 		int last = (int)((i & seg) | (clamp & ~seg)), least = (int)(i & seg), j;
 
@@ -339,14 +356,16 @@ static void do_redux_f32(struct vgpu_block *b, struct xwarp *w, uint32_t m)
 			nan = true;
 			continue;
 		}
-		if (first || (v == r ? f32_bits(v) >> 31 == (in->op == A_MIN) : (v < r) == (in->op == A_MIN)))
+		if (first || (v == r ? f32_bits(v) >> 31 == (in->op == A_MIN) :
+			      (v < r) == (in->op == A_MIN)))
 			r = v;
 		first = false;
 	}
 	for (k = m; k; k &= k - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(k);
 
-		lane_dst(w, i, at(b, w, i)->o[0], first || (nan && in->flags & F_NAN) ? 0x7fffffff : f32_bits(r));
+		lane_dst(w, i, at(b, w, i)->o[0], first || (nan && in->flags & F_NAN) ? 0x7fffffff :
+			 f32_bits(r));
 	}
 }
 
@@ -414,7 +433,10 @@ static void perform(struct vgpu_block *b, struct xwarp *w, xfn *fn, uint32_t m)
 		order_lanes(b->order, w->id, m);
 }
 
-/* Lanes that wait for each other and are all there now go on; they may stand at different instructions of one kind */
+/*
+ * Lanes that wait for each other and are all there now go on; they may stand at different
+ * instructions of one kind
+ */
 static void try_unpark(struct vgpu_block *b, struct xwarp *w)
 {
 	uint32_t todo = w->parked, k;
@@ -430,7 +452,8 @@ static void try_unpark(struct vgpu_block *b, struct xwarp *w)
 			unsigned int j = (unsigned int)__builtin_ctz(k);
 			const struct xinsn *other = at(b, w, j);
 
-			all = other->fn == in->fn && (other == in || !(in->flags & F_GATHER)) && other->mode == in->mode && other->op == in->op &&
+			all = other->fn == in->fn && (other == in || !(in->flags & F_GATHER)) &&
+			      other->mode == in->mode && other->op == in->op &&
 				w->park_mask[j] == w->park_mask[i];
 		}
 		if (!all)
@@ -458,7 +481,8 @@ static enum xresult together(struct xctx *x, const struct xinsn *in, uint32_t m,
 		uint32_t mask = (uint32_t)masks[i];
 
 		if (!(mask >> i & 1))
-			return exec_fault_as(x, in, VGPU_FAULT_SYNC, "thread %u is not in its own member mask 0x%x",
+			return exec_fault_as(x, in, VGPU_FAULT_SYNC,
+					     "thread %u is not in its own member mask 0x%x",
 					     w->id * LANES + i, mask);
 		uniform &= mask == same;
 		w->pc[i] = x->pc;
@@ -493,12 +517,18 @@ bool sync_gather(struct xctx *x, const struct xinsn *in, uint32_t m)
 	return false;
 }
 
-enum xresult x_shfl(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
-enum xresult x_vote(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
-enum xresult x_match(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
-enum xresult x_redux(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
-enum xresult x_elect(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[8]); }
-enum xresult x_warp_sync(struct xctx *x, const struct xinsn *in, uint32_t m) { return together(x, in, m, in->o[1]); }
+enum xresult x_shfl(struct xctx *x, const struct xinsn *in,
+		    uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_vote(struct xctx *x, const struct xinsn *in,
+		    uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_match(struct xctx *x, const struct xinsn *in,
+		     uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_redux(struct xctx *x, const struct xinsn *in,
+		     uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_elect(struct xctx *x, const struct xinsn *in,
+		     uint32_t m) { return together(x, in, m, in->o[8]); }
+enum xresult x_warp_sync(struct xctx *x, const struct xinsn *in,
+			 uint32_t m) { return together(x, in, m, in->o[1]); }
 
 enum xresult x_activemask(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
@@ -525,11 +555,15 @@ enum xresult sync_exited(struct xctx *x)
 
 bool sync_waits(xfn *fn)
 {
-	return fn == x_bar_sync || fn == x_bar_arrive || fn == x_bar_red || fn == x_shfl || fn == x_vote || fn == x_match ||
+	return fn == x_bar_sync || fn == x_bar_arrive || fn == x_bar_red || fn == x_shfl ||
+	       fn == x_vote || fn == x_match ||
 		fn == x_redux || fn == x_elect || fn == x_warp_sync;
 }
 
-/* The place at which lane @i waits, in its own frame (0) or in that of its caller (1), ...; NO_PC there is no such frame */
+/*
+ * The place at which lane @i waits, in its own frame (0) or in that of its caller (1), ...; NO_PC
+ * there is no such frame
+ */
 static uint32_t place(const struct xwarp *w, unsigned int i, uint32_t level, uint32_t *row)
 {
 	const struct xframe *s;
@@ -552,7 +586,8 @@ enum xresult sync_passed(struct xctx *x, uint32_t *stop)
 	for (k = held; k; k &= k - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(k);
 		const struct xinsn *in = at(x->b, w, i);
-		uint32_t need = w->parked >> i & 1 ? w->park_mask[i] & w->live : in->flags & F_ALIGNED ? w->live : 0, missed = 0;
+		uint32_t need = w->parked >> i & 1 ? w->park_mask[i] & w->live :
+				in->flags & F_ALIGNED ? w->live : 0, missed = 0;
 		char here[64], there[64];
 
 		for (level = 0; need && (pc = place(w, i, level, &row)) != NO_PC; level++) {
@@ -563,7 +598,8 @@ enum xresult sync_passed(struct xctx *x, uint32_t *stop)
 			for (n = need; n; n &= n - 1) {
 				unsigned int j = (unsigned int)__builtin_ctz(n);
 
-				missed |= (uint32_t)(w->row[j] == row && wait_past(wait, w->pc[j])) << j;
+				missed |= (uint32_t)(w->row[j] == row &&
+						     wait_past(wait, w->pc[j])) << j;
 			}
 			if (row == x->row && wait->stop > x->pc && wait->stop < *stop)
 				*stop = wait->stop;
@@ -574,13 +610,18 @@ enum xresult sync_passed(struct xctx *x, uint32_t *stop)
 			need |= (uint32_t)(w->pc[__builtin_ctz(n)] == w->pc[i]) << __builtin_ctz(n);
 		runs(here, sizeof(here), w, need);
 		runs(there, sizeof(there), w, missed);
-		return exec_fault_as(x, in, VGPU_FAULT_SYNC, "threads %s wait for their warp, of which threads %s went past to line %u",
-				     here, there, at(x->b, w, (unsigned int)__builtin_ctz(missed))->line);
+		return exec_fault_as(x, in, VGPU_FAULT_SYNC,
+				     "threads %s wait for their warp, of which threads %s went "
+				     "past to line %u", here, there,
+				     at(x->b, w, (unsigned int)__builtin_ctz(missed))->line);
 	}
 	return X_NEXT;
 }
 
-/* Barriers that threads wait for, and who waits where: one clause for each group of threads at one instruction */
+/*
+ * Barriers that threads wait for, and who waits where: one clause for each group of threads at one
+ * instruction
+ */
 void sync_describe(struct vgpu_block *b, char *buf, size_t size)
 {
 	unsigned int k;
@@ -591,8 +632,10 @@ void sync_describe(struct vgpu_block *b, char *buf, size_t size)
 		const struct xbarrier *bar = &b->barriers[k];
 
 		if (bar->active && n + 64 < size)
-			n += (size_t)snprintf(buf + n, size - n, "%sbarrier %u: %u of %u warps arrived", n ? "; " : "", k,
-					      bar->arrived + (bar->expected ? 0 : b->n_warps - b->live_warps),
+			n += (size_t)snprintf(buf + n, size - n,
+					      "%sbarrier %u: %u of %u warps arrived", n ? "; " : "",
+					      k, bar->arrived + (bar->expected ? 0 :
+								 b->n_warps - b->live_warps),
 					      bar->expected ? bar->expected : b->n_warps);
 	}
 	for (k = 0; k < b->n_warps; k++) {
@@ -610,13 +653,16 @@ void sync_describe(struct vgpu_block *b, char *buf, size_t size)
 					m |= 1u << i;
 			left &= ~m;
 			runs(who, sizeof(who), w, m);
-			n += (size_t)snprintf(buf + n, size - n, "%sthreads %s at line %u (%s", n ? "; " : "", who, in->line,
+			n += (size_t)snprintf(buf + n, size - n, "%sthreads %s at line %u (%s",
+					      n ? "; " : "", who, in->line,
 					      in->src ? in->src->name : "ret");
 			if (w->at_barrier >> first & 1)
-				n += (size_t)snprintf(buf + n, size - n, ", barrier %u%s)", w->barrier[first],
-						      w->arrived >> first & 1 ? "" : ", its warp has not arrived");
+				n += (size_t)snprintf(buf + n, size - n, ", barrier %u%s)",
+						      w->barrier[first], w->arrived >> first & 1 ?
+						      "" : ", its warp has not arrived");
 			else
-				n += (size_t)snprintf(buf + n, size - n, ", lanes 0x%x)", w->park_mask[first]);
+				n += (size_t)snprintf(buf + n, size - n, ", lanes 0x%x)",
+						      w->park_mask[first]);
 		}
 	}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Textures. Coordinates and filters follow the appendix on texture fetching of the CUDA programming guide: with a linear
- * filter the weight of a neighbour has 8 bits of fraction, to the nearest. There is one level, so .level and .grad read it.
+ * Textures. Coordinates and filters follow the appendix on texture fetching of the CUDA programming
+ * guide: with a linear filter the weight of a neighbour has 8 bits of fraction, to the nearest.
+ * There is one level, so .level and .grad read it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ uint64_t vgpu_texture_new(const struct vgpu_texture *t, bool surface)
 const struct vgpu_texture *vgpu_texture_get(uint64_t handle, bool surface)
 {
 	uint64_t i = handle - (surface ? SURFACE_HANDLE : TEXTURE_HANDLE);
-	struct object *o = i < OBJECTS_MAX ? __atomic_load_n(&objects[surface][i], __ATOMIC_ACQUIRE) : NULL;
+	struct object *o = i < OBJECTS_MAX ? __atomic_load_n(&objects[surface][i],
+							     __ATOMIC_ACQUIRE) : NULL;
 
 	return o ? &o->t : NULL;
 }
@@ -83,20 +85,22 @@ static uint64_t handle_of(const struct xctx *x, const struct xtex *t, unsigned i
 	return x->b->l.references ? x->b->l.references[t->reference - 1] : 0;
 }
 
-static const struct vgpu_texture *object(struct xctx *x, const struct xinsn *in, const struct xtex *t, unsigned int lane, bool surface)
+static const struct vgpu_texture *object(struct xctx *x, const struct xinsn *in,
+					 const struct xtex *t, unsigned int lane, bool surface)
 {
 	uint64_t handle = handle_of(x, t, lane);
 	const struct vgpu_texture *o = vgpu_texture_get(handle, surface);
 	unsigned int dims;
 
 	if (!o) {
-		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "0x%llx is no %s object", (unsigned long long)handle,
-			      surface ? "surface" : "texture");
+		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "0x%llx is no %s object",
+			      (unsigned long long)handle, surface ? "surface" : "texture");
 		return NULL;
 	}
 	dims = o->image.depth ? 3 : o->image.height ? 2 : 1;
 	if (t->dims != dims || t->layered != (o->image.layers != 0)) {
-		exec_fault(x, in, "the object has %u dimensions%s", dims, o->image.layers ? " and layers" : "");
+		exec_fault(x, in, "the object has %u dimensions%s", dims,
+			   o->image.layers ? " and layers" : "");
 		return NULL;
 	}
 	return o;
@@ -108,19 +112,21 @@ struct texel {
 	uint32_t i[4];
 };
 
-static bool fetch(struct xctx *x, const struct xinsn *in, const struct vgpu_texture *t, const int64_t at[3], unsigned int layer,
-		  struct texel *out)
+static bool fetch(struct xctx *x, const struct xinsn *in, const struct vgpu_texture *t,
+		  const int64_t at[3], unsigned int layer, struct texel *out)
 {
 	const struct vgpu_image *im = &t->image;
 	unsigned int size = vgpu_format_size(im->format), c;
-	const uint8_t *p = im->data + (size_t)at[0] * size * im->channels + (size_t)at[1] * im->pitch +
+	const uint8_t *p = im->data + (size_t)at[0] * size * im->channels +
+			   (size_t)at[1] * im->pitch +
 		(size_t)(im->layers ? layer : at[2]) * im->slice;
 
 	memset(out, 0, sizeof(*out));
 	out->f[3] = 1;
 	out->i[3] = 1;
 	if (!im->owned && !exec_global_ok(x->b, (uintptr_t)p, (size_t)size * im->channels, false)) {
-		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "the texture's memory at %p is gone", (const void *)p);
+		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "the texture's memory at %p is gone",
+			      (const void *)p);
 		return false;
 	}
 	for (c = 0; c < im->channels; c++) {
@@ -180,8 +186,8 @@ static unsigned int side(const struct vgpu_image *im, unsigned int d)
 	return n ? n : 1;
 }
 
-static bool texel(struct xctx *x, const struct xinsn *in, const struct vgpu_texture *t, unsigned int dims, const int64_t index[3],
-		  unsigned int layer, struct texel *out)
+static bool texel(struct xctx *x, const struct xinsn *in, const struct vgpu_texture *t,
+		  unsigned int dims, const int64_t index[3], unsigned int layer, struct texel *out)
 {
 	int64_t at[3] = { 0, 0, 0 };
 	unsigned int d;
@@ -213,8 +219,8 @@ static double floor_index(double v)
 }
 
 /* The eight, four or two neighbours of a point, weighed; or its one texel */
-static bool sample(struct xctx *x, const struct xinsn *in, const struct xtex *xt, const struct vgpu_texture *t, unsigned int lane,
-		   struct texel *out)
+static bool sample(struct xctx *x, const struct xinsn *in, const struct xtex *xt,
+		   const struct vgpu_texture *t, unsigned int lane, struct texel *out)
 {
 	bool filter = t->linear_filter && xt->fp_coords && xt->type == T_F32 && !t->as_integer;
 	unsigned int d, k, c, layer = 0;
@@ -276,14 +282,18 @@ enum xresult x_tex(struct xctx *x, const struct xinsn *in, uint32_t m)
 		if (!t || !sample(x, in, xt, t, i, &r))
 			return X_FAULT;
 		for (c = 0; c < xt->n; c++)
-			dst(x, xt->value[c])[i] = xt->type == T_F32 ? f32_bits(r.f[c]) : xt->type == T_F16 ?
+			dst(x, xt->value[c])[i] = xt->type == T_F32 ? f32_bits(r.f[c]) :
+						  xt->type == T_F16 ?
 				half_from_f64(r.f[c], false, R_RN) : r.i[c];
 	}
 	pred_set(x, xt->resident, m, m);
 	return X_NEXT;
 }
 
-/* The four texels that a linear filter would weigh, counterclockwise from the lower left: one component of each */
+/*
+ * The four texels that a linear filter would weigh, counterclockwise from the lower left: one
+ * component of each
+ */
 enum xresult x_tld4(struct xctx *x, const struct xinsn *in, uint32_t m)
 {
 	static const int8_t dx[] = { 0, 1, 1, 0 }, dy[] = { 1, 1, 0, 0 };
@@ -300,7 +310,8 @@ enum xresult x_tld4(struct xctx *x, const struct xinsn *in, uint32_t m)
 		for (d = 0; d < 2; d++) {
 			double p = as_f32(src(x, xt->coord[d])[i]);
 
-			base[d] = (int64_t)floor_index((t->normalized ? p * side(&t->image, d) : p) - 0.5);
+			base[d] = (int64_t)floor_index((t->normalized ? p * side(&t->image, d) :
+							p) - 0.5);
 		}
 		if (xt->layered) {
 			layer = (uint32_t)src(x, xt->coord[3])[i];
@@ -311,7 +322,8 @@ enum xresult x_tld4(struct xctx *x, const struct xinsn *in, uint32_t m)
 			at[1] = base[1] + dy[c];
 			if (!texel(x, in, t, 2, at, layer, &r))
 				return X_FAULT;
-			dst(x, xt->value[c])[i] = xt->type == T_F32 ? f32_bits(r.f[xt->component]) : r.i[xt->component];
+			dst(x, xt->value[c])[i] = xt->type == T_F32 ? f32_bits(r.f[xt->component]) :
+						  r.i[xt->component];
 		}
 	}
 	pred_set(x, xt->resident, m, m);
@@ -319,9 +331,11 @@ enum xresult x_tld4(struct xctx *x, const struct xinsn *in, uint32_t m)
 }
 
 /*
- * Where a surface access goes; x counts bytes. *out is NULL for what is outside and to be left out; false: faulted.
+ * Where a surface access goes; x counts bytes. *out is NULL for what is outside and to be left out;
+ * false: faulted.
  */
-static bool surface(struct xctx *x, const struct xinsn *in, const struct xtex *xt, unsigned int lane, size_t bytes, uint8_t **out)
+static bool surface(struct xctx *x, const struct xinsn *in, const struct xtex *xt,
+		    unsigned int lane, size_t bytes, uint8_t **out)
 {
 	const struct vgpu_texture *t = object(x, in, xt, lane, true);
 	int64_t at[3] = { 0, 0, 0 }, n;
@@ -336,9 +350,11 @@ static bool surface(struct xctx *x, const struct xinsn *in, const struct xtex *x
 		n = side(&t->image, d);
 		at[d] = (int32_t)src(x, xt->coord[d])[lane];
 		if (!d) {
-			n = n * vgpu_format_size(t->image.format) * t->image.channels - (int64_t)bytes + 1;
+			n = n * vgpu_format_size(t->image.format) * t->image.channels -
+			    (int64_t)bytes + 1;
 			if (at[0] % (int64_t)bytes) {
-				exec_fault_as(x, in, VGPU_FAULT_MISALIGNED, "byte %lld of a row, %zu at once, thread %u",
+				exec_fault_as(x, in, VGPU_FAULT_MISALIGNED,
+					      "byte %lld of a row, %zu at once, thread %u",
 					      (long long)at[0], bytes, x->w->id * LANES + lane);
 				return false;
 			}
@@ -354,14 +370,17 @@ static bool surface(struct xctx *x, const struct xinsn *in, const struct xtex *x
 		layer = layer >= t->image.layers ? t->image.layers - 1 : layer;
 	}
 	if (outside && xt->outside == OUT_TRAP) {
-		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "outside of the surface, thread %u", x->w->id * LANES + lane);
+		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "outside of the surface, thread %u",
+			      x->w->id * LANES + lane);
 		return false;
 	}
 	if (outside && xt->outside == OUT_ZERO)
 		return true;
-	p = t->image.data + at[0] + (size_t)at[1] * t->image.pitch + (size_t)(t->image.layers ? layer : at[2]) * t->image.slice;
+	p = t->image.data + at[0] + (size_t)at[1] * t->image.pitch +
+	    (size_t)(t->image.layers ? layer : at[2]) * t->image.slice;
 	if (!t->image.owned && !exec_global_ok(x->b, (uintptr_t)p, bytes, true)) {
-		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "the surface's memory at %p is gone", (void *)p);
+		exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "the surface's memory at %p is gone",
+			      (void *)p);
 		return false;
 	}
 	*out = p;
@@ -436,7 +455,8 @@ static enum xresult ask(struct xctx *x, const struct xinsn *in, uint32_t m, bool
 
 		if (!t)
 			return exec_fault_as(x, in, VGPU_FAULT_ADDRESS, "0x%llx is no %s object",
-					     (unsigned long long)handle_of(x, xt, i), of_surface ? "surface" : "texture");
+					     (unsigned long long)handle_of(x, xt, i),
+					     of_surface ? "surface" : "texture");
 		switch (xt->query) {
 		case Q_WIDTH: v = t->image.width; break;
 		case Q_HEIGHT: v = t->image.height; break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the blocks of one launch share for the sake of finding races in global memory: who touched each word last, and what a
- * block knew when it left a value at an address for others to see.
+ * What the blocks of one launch share for the sake of finding races in global memory: who touched
+ * each word last, and what a block knew when it left a value at an address for others to see.
  */
 #include <stdlib.h>
 #include "exec_race.h"
@@ -18,7 +18,8 @@ struct page {
 struct left {
 	uint64_t addr;
 	struct left *next;
-	uint32_t by, version;		/* who left something last: again the same is not looked at */
+	uint32_t by, version;		/* who left something last: again the same is not looked
+					 * at */
 	uint32_t *row, n;		/* epoch of each block */
 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Matrices between memory and registers: wmma.load, wmma.store, ldmatrix, stmatrix; and movmatrix. */
+/*
+ * Matrices between memory and registers: wmma.load, wmma.store, ldmatrix, stmatrix; and movmatrix.
+ */
 #include "exec_mma.h"
 
 static uint64_t address(const struct xctx *x, const struct xinsn *in, unsigned int lane)
@@ -11,15 +13,19 @@ static uint64_t address(const struct xctx *x, const struct xinsn *in, unsigned i
 
 static enum mtype type_of(const struct xmma *mm)
 {
-	return mm->which == MAT_A ? mm->at : mm->which == MAT_B ? mm->bt : mm->which == MAT_C ? mm->ct : mm->dt;
+	return mm->which == MAT_A ? mm->at : mm->which == MAT_B ? mm->bt : mm->which == MAT_C ?
+	       mm->ct : mm->dt;
 }
 
 /* Where the @i-th element of a lane's fragment lies, in bits from the matrix */
-static uint64_t bit_of(const struct xctx *x, const struct xmma *mm, unsigned int lane, unsigned int i)
+static uint64_t bit_of(const struct xctx *x, const struct xmma *mm, unsigned int lane,
+		       unsigned int i)
 {
 	bool by_col = mm->which == MAT_B ? !mm->b_row : mm->a_col;
-	unsigned int rows = mm->which == MAT_B ? mm->k : mm->m, cols = mm->which == MAT_A ? mm->k : mm->n, row, col;
-	uint64_t stride = mm->stride == NO_OPND ? (by_col ? rows : cols) : (uint32_t)src(x, mm->stride)[lane];
+	unsigned int rows = mm->which == MAT_B ? mm->k : mm->m, cols = mm->which == MAT_A ? mm->k :
+			    mm->n, row, col;
+	uint64_t stride = mm->stride == NO_OPND ? (by_col ? rows : cols) :
+			  (uint32_t)src(x, mm->stride)[lane];
 
 	mma_place(mm, mm->which, lane, i, &row, &col);
 	return (by_col ? col * stride + row : row * stride + col) * mtype_bits(type_of(mm));
@@ -38,8 +44,9 @@ enum xresult x_wmma_load(struct xctx *x, const struct xinsn *in, uint32_t m)
 
 			for (j = 0; j < per; j++) {
 				uint64_t bit = bit_of(x, mm, lane, r * per + j), e = 0;
-				const void *p = mem_ptr(x, in, (enum xspace)in->space, lane, address(x, in, lane) + bit / 8, size, size,
-							false);
+				const void *p = mem_ptr(x, in, (enum xspace)in->space, lane,
+							address(x, in, lane) + bit / 8, size,
+							size, false);
 
 				if (!p)
 					return X_FAULT;
@@ -62,9 +69,12 @@ enum xresult x_wmma_store(struct xctx *x, const struct xinsn *in, uint32_t m)
 	for (lane = 0; res == X_NEXT && lane < LANES; lane++)
 		for (r = 0; r < mm->regs[MAT_D]; r++)
 			for (j = 0; j < per; j++) {
-				uint64_t v = src(x, mm->row[mm->first[MAT_D] + r])[lane] >> (j * bits);
+				uint64_t v = src(x, mm->row[mm->first[MAT_D] + r])[lane] >>
+					(j * bits);
 				void *p = mem_ptr(x, in, (enum xspace)in->space, lane,
-						  address(x, in, lane) + bit_of(x, mm, lane, r * per + j) / 8, bits / 8, bits / 8, true);
+						  address(x, in, lane) +
+						  bit_of(x, mm, lane, r * per + j) / 8, bits / 8,
+						  bits / 8, true);
 
 				if (!p)
 					return X_FAULT;
@@ -84,7 +94,8 @@ static enum xresult rows(struct xctx *x, const struct xinsn *in, uint32_t m, boo
 	if (res != X_NEXT)
 		return res;
 	for (lane = 0; lane < 8 * regs->n; lane++) {
-		p[lane] = mem_ptr(x, in, in->space ? S_SHARED : S_NONE, lane, address(x, in, lane), 16, 16, store);
+		p[lane] = mem_ptr(x, in, in->space ? S_SHARED : S_NONE, lane, address(x, in, lane),
+				  16, 16, store);
 		if (!p[lane])
 			return X_FAULT;
 		if (!store)
@@ -93,7 +104,8 @@ static enum xresult rows(struct xctx *x, const struct xinsn *in, uint32_t m, boo
 	for (lane = 0; lane < LANES; lane++)
 		for (k = 0; k < regs->n; k++) {
 			unsigned int r = lane / 4, c = lane % 4 * 2;
-			uint16_t *lo = in->mode ? &e[k][c][r] : &e[k][r][c], *hi = in->mode ? &e[k][c + 1][r] : &e[k][r][c + 1];
+			uint16_t *lo = in->mode ? &e[k][c][r] : &e[k][r][c],
+				*hi = in->mode ? &e[k][c + 1][r] : &e[k][r][c + 1];
 
 			if (store) {
 				uint64_t v = src(x, regs->row[k])[lane];
@@ -134,6 +146,7 @@ enum xresult x_movmatrix(struct xctx *x, const struct xinsn *in, uint32_t m)
 		e[lane / 4][lane % 4 * 2 + 1] = (uint16_t)(v >> 16);
 	}
 	for (lane = 0; lane < LANES; lane++)
-		dst(x, in->o[0])[lane] = e[lane % 4 * 2][lane / 4] | (uint32_t)e[lane % 4 * 2 + 1][lane / 4] << 16;
+		dst(x, in->o[0])[lane] = e[lane % 4 * 2][lane / 4] |
+					 (uint32_t)e[lane % 4 * 2 + 1][lane / 4] << 16;
 	return X_NEXT;
 }

@@ -133,7 +133,8 @@ CUresult vg_node_copy(struct CUgraphNode_st *to, const struct CUgraphNode_st *fr
 	return CUDA_SUCCESS;
 }
 
-CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNode *deps, size_t n_deps, struct CUgraphNode_st **out)
+CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNode *deps,
+		     size_t n_deps, struct CUgraphNode_st **out)
 {
 	struct CUgraphNode_st *n;
 
@@ -313,7 +314,8 @@ CUDADRV_API CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode origi
 
 	if (r)
 		return r;
-	for (struct CUgraphNode_st *n = clone->nodes; vg_handle_is(original, VG_NODE) && n; n = n->next)
+	for (struct CUgraphNode_st *n = clone->nodes; vg_handle_is(original, VG_NODE) && n;
+	     n = n->next)
 		if (n->origin == original->id) {
 			*node = n;
 			return vg_leave(CUDA_SUCCESS);

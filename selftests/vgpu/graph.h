@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Graphs of vgpu: their nodes, executable graphs, captures. vg.lock protects all of it. A node holds the operation that it
- * stands for as a template, which is never queued: a launch runs copies. An executable graph owns a clone of the graph that
- * it was made of; a launch owns everything that it needs, so that either may go while it runs.
+ * Graphs of vgpu: their nodes, executable graphs, captures. vg.lock protects all of it. A node
+ * holds the operation that it stands for as a template, which is never queued: a launch runs
+ * copies. An executable graph owns a clone of the graph that it was made of; a launch owns
+ * everything that it needs, so that either may go while it runs.
  */
 #ifndef VGPU_GRAPH_H
 #define VGPU_GRAPH_H
@@ -25,14 +26,17 @@ struct CUgraphNode_st {
 	struct CUgraph_st *graph;
 	struct CUgraphNode_st *next;	/* in the graph, in the order that they were made in */
 	CUgraphNodeType type;
-	uint64_t id, origin;		/* origin: of the node that this one is a clone of, 0 none */
+	uint64_t id, origin;		/* origin: of the node that this one is a clone of, 0
+					 * none */
 	struct vg_nodes deps;
-	struct vg_op *op;		/* template; several, by ->next, of a batch of memory operations; NULL: nothing to do */
+	struct vg_op *op;		/* template; several, by ->next, of a batch of memory
+					 * operations; NULL: nothing to do */
 	struct CUevent_st *event;	/* EVENT_RECORD, WAIT_EVENT */
 	struct CUgraph_st *child;	/* GRAPH */
 	CUDA_MEMCPY3D copy;		/* MEMCPY: as it was given */
 	CUDA_MEMSET_NODE_PARAMS set;	/* MEMSET */
-	void **params;			/* KERNEL: pointers into the template's parameters, for who asks */
+	/* KERNEL: pointers into the template's parameters, for who asks */
+	void **params;
 	size_t index;			/* scratch: position in the graph */
 	bool seen;			/* scratch: of a walk */
 	struct vg_step *first, *last;	/* scratch: of a launch */
@@ -41,7 +45,8 @@ struct CUgraphNode_st {
 struct CUgraph_st {
 	struct CUgraphNode_st *nodes, **end;
 	size_t n;
-	struct CUgraphNode_st *owner;	/* it is the graph of a child node, or of an executable graph (which is no node) */
+	struct CUgraphNode_st *owner;	/* it is the graph of a child node, or of an executable
+					 * graph (which is no node) */
 	struct vg_users users;
 };
 
@@ -79,27 +84,32 @@ struct vg_edge {
 /* One launch */
 struct vg_run {
 	struct vg_op *op;		/* the stream's operation */
-	struct vg_step *steps, *active;	/* active: neither over nor waiting for others of the graph */
+	struct vg_step *steps, *active;	/* active: neither over nor waiting for others of the
+					 * graph */
 	size_t n, left;
 	struct vg_edge *edges;
 	size_t n_edges;
 	bool started, aborted;
-	struct vg_mark *before, *mark;	/* the launch of the same executable graph before, NULL none; this one */
+	struct vg_mark *before, *mark;	/* the launch of the same executable graph before, NULL
+					 * none; this one */
 	struct vg_users users;
 };
 
 /* graph.c */
 bool vg_nodes_has(const struct vg_nodes *l, const struct CUgraphNode_st *n);
-bool vg_nodes_add(struct vg_nodes *l, struct CUgraphNode_st *n);	/* unless it is there. false: out of memory */
+/* unless it is there. false: out of memory */
+bool vg_nodes_add(struct vg_nodes *l, struct CUgraphNode_st *n);
 bool vg_nodes_copy(struct vg_nodes *to, const struct vg_nodes *from);
 void vg_nodes_del(struct vg_nodes *l, const struct CUgraphNode_st *n);
 struct CUgraph_st *vg_graph_new(void);
 void vg_graph_free(struct CUgraph_st *g);
 CUresult vg_graph_clone(const struct CUgraph_st *from, struct CUgraph_st **out);
 size_t vg_graph_number(struct CUgraph_st *g);	/* sets every node's index; their number */
-CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNode *deps, size_t n, struct CUgraphNode_st **out);
+CUresult vg_node_new(struct CUgraph_st *g, CUgraphNodeType type, const CUgraphNode *deps, size_t n,
+		     struct CUgraphNode_st **out);
 void vg_node_free(struct CUgraphNode_st *n);	/* and out of its graph */
-CUresult vg_node_copy(struct CUgraphNode_st *to, const struct CUgraphNode_st *from);	/* what it does, not where it is */
+/* what it does, not where it is */
+CUresult vg_node_copy(struct CUgraphNode_st *to, const struct CUgraphNode_st *from);
 void vg_node_set_op(struct CUgraphNode_st *n, struct vg_op *op);
 struct vg_op *vg_op_clone(const struct vg_op *op);	/* with all that follow it */
 CUresult vg_enter_graph(CUgraph g);	/* vg_enter, and it is one */
@@ -120,6 +130,7 @@ void vg_node_describe(struct CUgraphNode_st *n);
 /* graph_capture.c */
 bool vg_graph_captured(const struct CUgraph_st *g);
 void vg_capture_forget(const struct CUgraphNode_st *n);		/* the node goes */
-CUresult vg_capture_graph(struct CUstream_st *s, const struct CUgraph_st *g);	/* a graph is launched into a capture */
+/* a graph is launched into a capture */
+CUresult vg_capture_graph(struct CUstream_st *s, const struct CUgraph_st *g);
 
 #endif /* VGPU_GRAPH_H */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: streams that capture. What is issued to one becomes a node that depends on the stream's nodes before it; an
- * event recorded in a capture brings a stream that waits for it into the capture. A call that a graph cannot stand for is
- * refused and, where it concerns the capture itself, invalidates it: all of its streams refuse work until it is ended.
+ * Driver API: streams that capture. What is issued to one becomes a node that depends on the
+ * stream's nodes before it; an event recorded in a capture brings a stream that waits for it into
+ * the capture. A call that a graph cannot stand for is refused and, where it concerns the capture
+ * itself, invalidates it: all of its streams refuse work until it is ended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,8 @@ CUresult vg_capture_unsafe(void)
 		return r;
 	for (struct vg_capture *c = vg.captures; c; c = c->next)
 		if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-		    (c->thread == this_thread() || (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && c->mode == thread_mode)))
+		    (c->thread == this_thread() ||
+		     (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && c->mode == thread_mode)))
 			r = invalidate(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	return r;
 }
@@ -164,7 +166,8 @@ CUresult vg_capture_op(struct CUstream_st *s, struct vg_op *op)
 	CUresult r = CUDA_SUCCESS;
 
 	if (op->kind == VG_OP_FREE)
-		r = invalidate(s->capture, vg_unsimulated("cuMemFreeAsync while its stream captures"));
+		r = invalidate(s->capture,
+			       vg_unsimulated("cuMemFreeAsync while its stream captures"));
 	else if (op->kind == VG_OP_HOST && !op->host.fn)
 		r = invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	if (!r)
@@ -239,7 +242,8 @@ CUresult vg_capture_wait(struct CUstream_st *s, struct CUevent_st *e, bool exter
 	if (!e->captured && !e->mark)	/* never recorded */
 		return CUDA_SUCCESS;
 	if (!c)		/* the event is of work outside: the graph would depend on it */
-		return s->capture ? invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION) : CUDA_ERROR_INVALID_VALUE;
+		return s->capture ? invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION) :
+		       CUDA_ERROR_INVALID_VALUE;
 	if (c->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (s->capture && s->capture != c) {
@@ -299,7 +303,8 @@ static void finish(struct vg_capture *c, bool keep)
 
 	for (struct CUctx_st *ctx = vg.contexts; ctx; ctx = ctx->next)
 		free_streams(ctx, c);
-	free_streams(c->origin->ctx, c);	/* which is in no list any more if it is being destroyed */
+	/* which is in no list any more if it is being destroyed */
+	free_streams(c->origin->ctx, c);
 	while (*p != c)
 		p = &(*p)->next;
 	*p = c->next;
@@ -333,12 +338,13 @@ static CUresult enter(CUstream stream, bool own, struct CUstream_st **s)
 	return r;
 }
 
-static CUresult begin(CUstream stream, bool own, CUgraph graph, const CUgraphNode *deps, size_t n, CUstreamCaptureMode mode)
+static CUresult begin(CUstream stream, bool own, CUgraph graph, const CUgraphNode *deps, size_t n,
+		      CUstreamCaptureMode mode)
 {
 	struct CUstream_st *s;
 	struct vg_capture *c;
-	CUresult r = (unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED || (n && !deps) ? CUDA_ERROR_INVALID_VALUE :
-		     enter(stream, own, &s);
+	CUresult r = (unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED || (n && !deps) ?
+		     CUDA_ERROR_INVALID_VALUE : enter(stream, own, &s);
 
 	if (r)
 		return r;
@@ -375,7 +381,8 @@ static CUresult begin(CUstream stream, bool own, CUgraph graph, const CUgraphNod
 	return vg_leave(CUDA_SUCCESS);
 }
 
-static CUresult begin_to_graph(CUstream stream, bool own, CUgraph g, const CUgraphNode *deps, size_t n, CUstreamCaptureMode mode)
+static CUresult begin_to_graph(CUstream stream, bool own, CUgraph g, const CUgraphNode *deps,
+			       size_t n, CUstreamCaptureMode mode)
 {
 	CUresult r = vg_enter_graph(g);
 
@@ -383,10 +390,12 @@ static CUresult begin_to_graph(CUstream stream, bool own, CUgraph g, const CUgra
 		r = vg_leave(vg_graph_captured(g) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 	return r ? r : begin(stream, own, g, deps, n, mode);
 }
-BOTH(cuStreamBeginCapture, (CUstream stream), begin(stream, own, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL))
-BOTH(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), begin(stream, own, NULL, NULL, 0, mode))
-BOTH(cuStreamBeginCaptureToGraph, (CUstream stream, CUgraph g, const CUgraphNode *deps, const CUgraphEdgeData *data, size_t n,
-				   CUstreamCaptureMode mode),
+BOTH(cuStreamBeginCapture, (CUstream stream),
+     begin(stream, own, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL))
+BOTH(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),
+     begin(stream, own, NULL, NULL, 0, mode))
+BOTH(cuStreamBeginCaptureToGraph, (CUstream stream, CUgraph g, const CUgraphNode *deps,
+				   const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode),
      begin_to_graph(stream, own, g, deps, n, mode))
 
 static CUresult end(CUstream stream, bool own, CUgraph *graph)
@@ -415,8 +424,9 @@ static CUresult end(CUstream stream, bool own, CUgraph *graph)
 }
 BOTH(cuStreamEndCapture, (CUstream stream, CUgraph *graph), end(stream, own, graph))
 
-static CUresult info(CUstream stream, bool own, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-		     const CUgraphNode **deps, const CUgraphEdgeData **data, size_t *n)
+static CUresult info(CUstream stream, bool own, CUstreamCaptureStatus *status, cuuint64_t *id,
+		     CUgraph *graph, const CUgraphNode **deps,
+		     const CUgraphEdgeData **data, size_t *n)
 {
 	struct CUstream_st *s;
 	const struct vg_capture *c;
@@ -428,7 +438,8 @@ static CUresult info(CUstream stream, bool own, CUstreamCaptureStatus *status, c
 		if (o->capture && !(o->flags & CU_STREAM_NON_BLOCKING))
 			return vg_leave(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 	c = s->capture;
-	*status = !c ? CU_STREAM_CAPTURE_STATUS_NONE : c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED :
+	*status = !c ? CU_STREAM_CAPTURE_STATUS_NONE :
+		  c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED :
 		  CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
 		return vg_leave(CUDA_SUCCESS);
@@ -444,20 +455,25 @@ static CUresult info(CUstream stream, bool own, CUstreamCaptureStatus *status, c
 		*n = s->tail_nodes.n;
 	return vg_leave(CUDA_SUCCESS);
 }
-BOTH(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status), info(stream, own, status, NULL, NULL, NULL, NULL, NULL))
+BOTH(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status),
+     info(stream, own, status, NULL, NULL, NULL, NULL, NULL))
 BOTH(cuStreamGetCaptureInfo, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id),
      info(stream, own, status, id, NULL, NULL, NULL, NULL))
-BOTH(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				 const CUgraphNode **nodes, size_t *n), info(stream, own, status, id, graph, nodes, NULL, n))
-BOTH(cuStreamGetCaptureInfo_v3, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				 const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *n),
+BOTH(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+				 CUgraph *graph, const CUgraphNode **nodes, size_t *n),
+     info(stream, own, status, id, graph, nodes, NULL, n))
+BOTH(cuStreamGetCaptureInfo_v3, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+				 CUgraph *graph, const CUgraphNode **nodes,
+				 const CUgraphEdgeData **edges, size_t *n),
      info(stream, own, status, id, graph, nodes, edges, n))
 
-static CUresult update(CUstream stream, bool own, const CUgraphNode *nodes, size_t n, unsigned int flags)
+static CUresult update(CUstream stream, bool own, const CUgraphNode *nodes, size_t n,
+		       unsigned int flags)
 {
 	struct vg_nodes now = { 0 };
 	struct CUstream_st *s;
-	CUresult r = flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (n && !nodes) ? CUDA_ERROR_INVALID_VALUE : enter(stream, own, &s);
+	CUresult r = flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (n && !nodes) ?
+		     CUDA_ERROR_INVALID_VALUE : enter(stream, own, &s);
 
 	if (r)
 		return r;
@@ -480,10 +496,13 @@ static CUresult update(CUstream stream, bool own, const CUgraphNode *nodes, size
 	s->tail_nodes = now;
 	return vg_leave(CUDA_SUCCESS);
 }
-BOTH(cuStreamUpdateCaptureDependencies, (CUstream stream, CUgraphNode *nodes, size_t n, unsigned int flags),
+BOTH(cuStreamUpdateCaptureDependencies, (CUstream stream, CUgraphNode *nodes, size_t n,
+					 unsigned int flags),
      update(stream, own, nodes, n, flags))
-BOTH(cuStreamUpdateCaptureDependencies_v2, (CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
-					    unsigned int flags), update(stream, own, nodes, n, flags))
+BOTH(cuStreamUpdateCaptureDependencies_v2,
+     (CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *data, size_t n,
+					    unsigned int flags),
+     update(stream, own, nodes, n, flags))
 
 CUDADRV_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Driver API: what nodes a graph has and how they depend on each other; user objects, which graphs hold references to */
+/*
+ * Driver API: what nodes a graph has and how they depend on each other; user objects, which graphs
+ * hold references to
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "graph.h"
 
-/* Lists: @i-th of what was found, if the caller's @list has room; then their number, or what fits */
+/*
+ * Lists: @i-th of what was found, if the caller's @list has room; then their number, or what fits
+ */
 static void give(CUgraphNode *list, size_t room, size_t i, CUgraphNode n)
 {
 	if (list && i < room)
@@ -44,9 +49,11 @@ CUDADRV_API CUresult cuGraphGetRootNodes(CUgraph g, CUgraphNode *nodes, size_t *
 }
 
 /* Edges have no data here but the default, which is all zero */
-CUDADRV_API CUresult cuGraphGetEdges_v2(CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *n)
+CUDADRV_API CUresult cuGraphGetEdges_v2(CUgraph g, CUgraphNode *from, CUgraphNode *to,
+					CUgraphEdgeData *data, size_t *n)
 {
-	CUresult r = n && !from == !to && (from || !data) ? vg_enter_graph(g) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = n && !from == !to && (from || !data) ? vg_enter_graph(g) :
+		     CUDA_ERROR_INVALID_VALUE;
 	size_t i = 0;
 
 	if (r)
@@ -69,7 +76,8 @@ CUDADRV_API CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *
 	return cuGraphGetEdges_v2(g, from, to, NULL, n);
 }
 
-static CUresult list_neighbours(CUgraphNode node, CUgraphNode *list, CUgraphEdgeData *data, size_t *n, bool dependents)
+static CUresult list_neighbours(CUgraphNode node, CUgraphNode *list, CUgraphEdgeData *data,
+				size_t *n, bool dependents)
 {
 	CUresult r = n && (list || !data) ? vg_enter_node(node) : CUDA_ERROR_INVALID_VALUE;
 	size_t i = 0;
@@ -89,7 +97,8 @@ static CUresult list_neighbours(CUgraphNode node, CUgraphNode *list, CUgraphEdge
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *list, CUgraphEdgeData *data, size_t *n)
+CUDADRV_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *list,
+						   CUgraphEdgeData *data, size_t *n)
 {
 	return list_neighbours(node, list, data, n, false);
 }
@@ -99,7 +108,8 @@ CUDADRV_API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *l
 	return list_neighbours(node, list, NULL, n, false);
 }
 
-CUDADRV_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *list, CUgraphEdgeData *data, size_t *n)
+CUDADRV_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *list,
+						     CUgraphEdgeData *data, size_t *n)
 {
 	return list_neighbours(node, list, data, n, true);
 }
@@ -115,11 +125,12 @@ static bool edge_ok(CUgraph g, CUgraphNode from, CUgraphNode to, const CUgraphEd
 {
 	static const CUgraphEdgeData plain;
 
-	return vg_handle_is(from, VG_NODE) && vg_handle_is(to, VG_NODE) && from->graph == g && to->graph == g && from != to &&
-	       (!data || !memcmp(data, &plain, sizeof(plain)));
+	return vg_handle_is(from, VG_NODE) && vg_handle_is(to, VG_NODE) && from->graph == g &&
+	       to->graph == g && from != to && (!data || !memcmp(data, &plain, sizeof(plain)));
 }
 
-static CUresult change(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n, bool add)
+static CUresult change(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+		       const CUgraphEdgeData *data, size_t n, bool add)
 {
 	CUresult r = vg_enter_graph(g);
 	size_t i;
@@ -127,7 +138,8 @@ static CUresult change(CUgraph g, const CUgraphNode *from, const CUgraphNode *to
 	if (r || !n)
 		return r ? r : vg_leave(CUDA_SUCCESS);
 	for (i = 0; from && to && i < n; i++)
-		if (!edge_ok(g, from[i], to[i], data ? data + i : NULL) || vg_nodes_has(&to[i]->deps, from[i]) == add)
+		if (!edge_ok(g, from[i], to[i], data ? data + i : NULL) ||
+		    vg_nodes_has(&to[i]->deps, from[i]) == add)
 			break;
 	if (i < n)
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -139,24 +151,28 @@ static CUresult change(CUgraph g, const CUgraphNode *from, const CUgraphNode *to
 	return vg_leave(r);
 }
 
-CUDADRV_API CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+CUDADRV_API CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from,
+					       const CUgraphNode *to,
 					       const CUgraphEdgeData *data, size_t n)
 {
 	return change(g, from, to, data, n, true);
 }
 
-CUDADRV_API CUresult cuGraphAddDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t n)
+CUDADRV_API CUresult cuGraphAddDependencies(CUgraph g, const CUgraphNode *from,
+					    const CUgraphNode *to, size_t n)
 {
 	return change(g, from, to, NULL, n, true);
 }
 
-CUDADRV_API CUresult cuGraphRemoveDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+CUDADRV_API CUresult cuGraphRemoveDependencies_v2(CUgraph g, const CUgraphNode *from,
+						  const CUgraphNode *to,
 						  const CUgraphEdgeData *data, size_t n)
 {
 	return change(g, from, to, data, n, false);
 }
 
-CUDADRV_API CUresult cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t n)
+CUDADRV_API CUresult cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from,
+					       const CUgraphNode *to, size_t n)
 {
 	return change(g, from, to, NULL, n, false);
 }
@@ -196,10 +212,12 @@ void vg_users_drop(struct vg_users *u)
 	*u = (struct vg_users) { 0 };
 }
 
-CUDADRV_API CUresult cuUserObjectCreate(CUuserObject *out, void *ptr, CUhostFn destroy, unsigned int refs, unsigned int flags)
+CUDADRV_API CUresult cuUserObjectCreate(CUuserObject *out, void *ptr, CUhostFn destroy,
+					unsigned int refs, unsigned int flags)
 {
 	struct CUuserObject_st *u;
-	CUresult r = out && destroy && refs && refs <= INT32_MAX && flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC ? vg_enter() :
+	CUresult r = out && destroy && refs && refs <= INT32_MAX &&
+		     flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC ? vg_enter() :
 		     CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
@@ -245,9 +263,11 @@ CUDADRV_API CUresult cuUserObjectRelease(CUuserObject u, unsigned int count)
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuGraphRetainUserObject(CUgraph g, CUuserObject u, unsigned int count, unsigned int flags)
+CUDADRV_API CUresult cuGraphRetainUserObject(CUgraph g, CUuserObject u, unsigned int count,
+					     unsigned int flags)
 {
-	CUresult r = flags & ~(unsigned int)CU_GRAPH_USER_OBJECT_MOVE ? CUDA_ERROR_INVALID_VALUE : enter_user(u, count);
+	CUresult r = flags & ~(unsigned int)CU_GRAPH_USER_OBJECT_MOVE ? CUDA_ERROR_INVALID_VALUE :
+		     enter_user(u, count);
 	struct CUuserObject_st **at;
 
 	if (r)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: executable graphs. A launch is one operation of its stream; while that is the stream's head, the operations of
- * the nodes run as their dependencies allow. Launches of one executable graph run one after the other.
+ * Driver API: executable graphs. A launch is one operation of its stream; while that is the
+ * stream's head, the operations of the nodes run as their dependencies allow. Launches of one
+ * executable graph run one after the other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,10 @@ static void add_edge(struct vg_run *run, struct vg_step *from, struct vg_step *t
 	to->pending++;
 }
 
-/* An event's node takes part in what the event means from the launch on, not only once the node runs. NULL: nothing to do */
+/*
+ * An event's node takes part in what the event means from the launch on, not only once the node
+ * runs. NULL: nothing to do
+ */
 static struct vg_op *event_op(const struct CUgraphNode_st *n, CUresult *r)
 {
 	bool wait = n->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT;
@@ -85,7 +89,8 @@ static CUresult add_steps(struct vg_run *run, const struct CUgraph_st *g, struct
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		next = op ? op->next : NULL;
 		n->first = n->last = add_step(run, op);
-		n->first->event = n->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && op ? n->event : NULL;
+		n->first->event = n->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && op ?
+				  n->event : NULL;
 		while ((op = next)) {
 			struct vg_step *before = n->last;
 
@@ -112,13 +117,17 @@ static CUresult add_steps(struct vg_run *run, const struct CUgraph_st *g, struct
 	return CUDA_SUCCESS;
 }
 
-/* Their modules may have been unloaded since. A graph whose kernels are on several devices is not simulated */
+/*
+ * Their modules may have been unloaded since. A graph whose kernels are on several devices is not
+ * simulated
+ */
 static bool functions_live(const struct CUgraph_st *g, const struct vg_gpu *gpu)
 {
 	for (const struct CUgraphNode_st *n = g->nodes; n; n = n->next) {
-		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op && (!vg_handle_is(n->op->kernel.function, VG_FUNCTION) ||
-								      n->op->kernel.function->id != n->op->kernel.function_id ||
-								      n->op->kernel.function->module->gpu != gpu))
+		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->op &&
+		    (!vg_handle_is(n->op->kernel.function, VG_FUNCTION) ||
+								      n->op->kernel.function->id !=
+		     n->op->kernel.function_id || n->op->kernel.function->module->gpu != gpu))
 			return false;
 		if (n->child && !functions_live(n->child, gpu))
 			return false;
@@ -139,8 +148,10 @@ static CUresult new_run(const struct CUgraphExec_st *exec, int priority, struct 
 	run->mark = calloc(1, sizeof(*run->mark));
 	if (run->mark)
 		run->mark->refs = 1;
-	if (run->steps && run->edges && run->mark && vg_users_copy(&run->users, &exec->graph->users))
-		r = add_steps(run, exec->graph, add_step(run, NULL));	/* the first step is the launch itself */
+	if (run->steps && run->edges && run->mark &&
+	    vg_users_copy(&run->users, &exec->graph->users))
+		/* the first step is the launch itself */
+		r = add_steps(run, exec->graph, add_step(run, NULL));
 	if (r) {
 		vg_run_free(run);
 		return r;
@@ -150,7 +161,8 @@ static CUresult new_run(const struct CUgraphExec_st *exec, int priority, struct 
 		struct vg_op *op = run->steps[i].op;
 		struct CUevent_st *e = run->steps[i].event;
 
-		if (op && op->kind == VG_OP_KERNEL && !(exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY))
+		if (op && op->kind == VG_OP_KERNEL &&
+		    !(exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY))
 			op->kernel.priority = priority;
 		if (!e || !op)
 			continue;
@@ -340,16 +352,18 @@ static CUresult instantiate(CUgraphExec *out, CUgraph g, unsigned long long flag
 	return CUDA_SUCCESS;
 }
 
-CUDADRV_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags)
+CUDADRV_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g,
+						 unsigned long long flags)
 {
-	CUresult r = out && !(flags & ~15ull) && !(flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) ? vg_enter_graph(g) :
-		     CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out && !(flags & ~15ull) && !(flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) ?
+		     vg_enter_graph(g) : CUDA_ERROR_INVALID_VALUE;
 
 	return r ? r : vg_leave(instantiate(out, g, flags));
 }
 
 /* The forms before CUDA 12: a graph that cannot be instantiated has no log here */
-CUDADRV_API CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph g, CUgraphNode *error, char *log, size_t size)
+CUDADRV_API CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph g, CUgraphNode *error,
+					   char *log, size_t size)
 {
 	if (error)
 		*error = NULL;
@@ -358,14 +372,16 @@ CUDADRV_API CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph g, CUgraphN
 	return cuGraphInstantiateWithFlags(out, g, 0);
 }
 
-CUDADRV_API CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph g, CUgraphNode *error, char *log, size_t size)
+CUDADRV_API CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph g, CUgraphNode *error, char *log,
+					size_t size)
 {
 	return cuGraphInstantiate_v2(out, g, error, log, size);
 }
 
 static CUresult instantiate_params(CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
-	CUresult r = out && p && !(p->flags & ~15ull) ? vg_enter_graph(g) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = out && p && !(p->flags & ~15ull) ? vg_enter_graph(g) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -376,12 +392,14 @@ static CUresult instantiate_params(CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTA
 	return vg_leave(r);
 }
 
-CUDADRV_API CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+CUDADRV_API CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g,
+						  CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
 	return instantiate_params(out, g, p);
 }
 
-CUDADRV_API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+CUDADRV_API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph g,
+						       CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
 	return instantiate_params(out, g, p);
 }

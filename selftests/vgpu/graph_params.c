@@ -11,7 +11,8 @@ CUresult vg_node_kernel(struct CUgraphNode_st *n, const CUDA_KERNEL_NODE_PARAMS 
 
 	if (!p->func == !p->kern)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = vg_kernel_new(p->func ? (const void *)p->func : p->kern, p, n->op ? n->op->kernel.priority : VG_LEAST_PRIORITY,
+	r = vg_kernel_new(p->func ? (const void *)p->func : p->kern, p,
+			  n->op ? n->op->kernel.priority : VG_LEAST_PRIORITY,
 			  n->op && n->op->kernel.need.whole, &op);
 	if (!r)
 		vg_node_set_op(n, op);
@@ -61,7 +62,8 @@ static CUmemorytype memory_of(const void *p)
 {
 	const struct vg_region *r = vg_region_find((uintptr_t)p);
 
-	return r && r->kind != VG_MEM_HOST && r->kind != VG_MEM_REGISTERED ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	return r && r->kind != VG_MEM_HOST && r->kind != VG_MEM_REGISTERED ? CU_MEMORYTYPE_DEVICE :
+	       CU_MEMORYTYPE_HOST;
 }
 
 void vg_node_describe(struct CUgraphNode_st *n)
@@ -71,19 +73,24 @@ void vg_node_describe(struct CUgraphNode_st *n)
 
 	if (op->kind == VG_OP_SET) {
 		n->set = (CUDA_MEMSET_NODE_PARAMS) {
-			(uintptr_t)op->set.dst, op->set.pitch, op->set.value, op->set.element, op->set.width, op->set.height,
+			(uintptr_t)op->set.dst, op->set.pitch, op->set.value, op->set.element,
+				op->set.width, op->set.height,
 		};
 		return;
 	}
 	if (op->kind == VG_OP_COPY) {
-		*c = (CUDA_MEMCPY3D) { .srcHost = op->copy.src, .dstHost = op->copy.dst, .WidthInBytes = op->copy.size, .Height = 1,
+		*c = (CUDA_MEMCPY3D) { .srcHost = op->copy.src, .dstHost = op->copy.dst,
+				       .WidthInBytes = op->copy.size, .Height = 1,
 				       .Depth = 1 };
 	} else {
 		*c = (CUDA_MEMCPY3D) {
 			.srcHost = op->copy2d.src, .srcPitch = op->copy2d.src_pitch,
-			.srcHeight = op->copy2d.src_plane / op->copy2d.src_pitch, .dstHost = op->copy2d.dst,
-			.dstPitch = op->copy2d.dst_pitch, .dstHeight = op->copy2d.dst_plane / op->copy2d.dst_pitch,
-			.WidthInBytes = op->copy2d.width, .Height = op->copy2d.height, .Depth = op->copy2d.depth,
+			.srcHeight = op->copy2d.src_plane / op->copy2d.src_pitch,
+				.dstHost = op->copy2d.dst,
+			.dstPitch = op->copy2d.dst_pitch,
+				.dstHeight = op->copy2d.dst_plane / op->copy2d.dst_pitch,
+			.WidthInBytes = op->copy2d.width, .Height = op->copy2d.height,
+				.Depth = op->copy2d.depth,
 		};
 	}
 	c->srcMemoryType = memory_of(c->srcHost);
@@ -121,7 +128,8 @@ static CUresult node_event(struct CUgraphNode_st *n, CUevent event)
 
 static CUresult node_child(struct CUgraphNode_st *n, CUgraph child)
 {
-	CUresult r = vg_handle_is(child, VG_GRAPH) && child != n->graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = vg_handle_is(child, VG_GRAPH) && child != n->graph ? CUDA_SUCCESS :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		r = vg_graph_clone(child, &n->child);
@@ -153,7 +161,8 @@ static CUresult fill(struct CUgraphNode_st *n, CUgraphNodeType type, const void 
 	}
 }
 
-static CUresult add(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n_deps, CUgraphNodeType type, const void *p)
+static CUresult add(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n_deps,
+		    CUgraphNodeType type, const void *p)
 {
 	struct CUgraphNode_st *n;
 	CUresult r = out && p ? vg_enter_graph(g) : CUDA_ERROR_INVALID_VALUE;
@@ -171,13 +180,15 @@ static CUresult add(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t
 	return vg_leave(r);
 }
 
-CUDADRV_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+CUDADRV_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph g,
+					     const CUgraphNode *deps, size_t n,
 					     const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_KERNEL, p);
 }
 
-CUDADRV_API CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+CUDADRV_API CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g,
+					  const CUgraphNode *deps, size_t n,
 					  const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p2 = { 0 };
@@ -187,52 +198,59 @@ CUDADRV_API CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUg
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_KERNEL, p ? &p2 : NULL);
 }
 
-CUDADRV_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, const CUDA_MEMCPY3D *p,
-					  CUcontext ctx)
+CUDADRV_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+					  size_t n, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_MEMCPY, p);
 }
 
-CUDADRV_API CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+CUDADRV_API CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph g,
+					  const CUgraphNode *deps, size_t n,
 					  const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_MEMSET, p);
 }
 
-CUDADRV_API CUresult cuGraphAddHostNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+CUDADRV_API CUresult cuGraphAddHostNode(CUgraphNode *out, CUgraph g,
+					const CUgraphNode *deps, size_t n,
 					const CUDA_HOST_NODE_PARAMS *p)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_HOST, p);
 }
 
-CUDADRV_API CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUgraph child)
+CUDADRV_API CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+					      size_t n, CUgraph child)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_GRAPH, &child);
 }
 
-CUDADRV_API CUresult cuGraphAddEmptyNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n)
+CUDADRV_API CUresult cuGraphAddEmptyNode(CUgraphNode *out, CUgraph g,
+					 const CUgraphNode *deps, size_t n)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_EMPTY, "");
 }
 
-CUDADRV_API CUresult cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUevent event)
+CUDADRV_API CUresult cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+					       size_t n, CUevent event)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &event);
 }
 
-CUDADRV_API CUresult cuGraphAddEventWaitNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUevent event)
+CUDADRV_API CUresult cuGraphAddEventWaitNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+					     size_t n, CUevent event)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &event);
 }
 
-CUDADRV_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+CUDADRV_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out, CUgraph g,
+					      const CUgraphNode *deps, size_t n,
 					      const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
 	return add(out, g, deps, n, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, p);
 }
 
-CUDADRV_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, const CUgraphEdgeData *data, size_t n,
-				       CUgraphNodeParams *p)
+CUDADRV_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+				       const CUgraphEdgeData *data, size_t n, CUgraphNodeParams *p)
 {
 	static const CUgraphEdgeData plain;
 	const CUDA_KERNEL_NODE_PARAMS_v3 *k;
@@ -246,16 +264,22 @@ CUDADRV_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgrap
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
 		k = &p->kernel;
-		return add(out, g, deps, n, p->type, &(CUDA_KERNEL_NODE_PARAMS){ k->func, k->gridDimX, k->gridDimY, k->gridDimZ,
-			   k->blockDimX, k->blockDimY, k->blockDimZ, k->sharedMemBytes, k->kernelParams, k->extra, k->kern, k->ctx });
+		return add(out, g, deps, n, p->type,
+			   &(CUDA_KERNEL_NODE_PARAMS){ k->func, k->gridDimX, k->gridDimY,
+						       k->gridDimZ,
+			   k->blockDimX, k->blockDimY, k->blockDimZ, k->sharedMemBytes,
+			   k->kernelParams, k->extra, k->kern, k->ctx });
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return p->memcpy.flags ? CUDA_ERROR_INVALID_VALUE : add(out, g, deps, n, p->type, &p->memcpy.copyParams);
+		return p->memcpy.flags ? CUDA_ERROR_INVALID_VALUE :
+		       add(out, g, deps, n, p->type, &p->memcpy.copyParams);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		m = &p->memset;
 		return add(out, g, deps, n, p->type,
-			   &(CUDA_MEMSET_NODE_PARAMS){ m->dst, m->pitch, m->value, m->elementSize, m->width, m->height });
+			   &(CUDA_MEMSET_NODE_PARAMS){ m->dst, m->pitch, m->value, m->elementSize,
+						       m->width, m->height });
 	case CU_GRAPH_NODE_TYPE_HOST:
-		return add(out, g, deps, n, p->type, &(CUDA_HOST_NODE_PARAMS){ p->host.fn, p->host.userData });
+		return add(out, g, deps, n, p->type,
+			   &(CUDA_HOST_NODE_PARAMS){ p->host.fn, p->host.userData });
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		if (p->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
 			return vg_unsimulated("cuGraphAddNode of a child graph that is moved");
@@ -280,7 +304,8 @@ CUDADRV_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgrap
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUDADRV_API CUresult cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n, CUgraphNodeParams *p)
+CUDADRV_API CUresult cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
+				    CUgraphNodeParams *p)
 {
 	return cuGraphAddNode_v2(out, g, deps, NULL, n, p);
 }
@@ -315,7 +340,8 @@ CUDADRV_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode n, CUDA_KERNEL_NO
 			n->params[i] = (char *)n->op->kernel.params + info->param[i].offset;
 	}
 	*p = (CUDA_KERNEL_NODE_PARAMS) {
-		n->op->kernel.function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+		n->op->kernel.function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+			l->block[1], l->block[2],
 		(unsigned int)l->dynamic_shared, n->params, NULL, NULL, NULL,
 	};
 	return vg_leave(CUDA_SUCCESS);
@@ -331,7 +357,8 @@ CUDADRV_API CUresult cuGraphKernelNodeGetParams(CUgraphNode n, CUDA_KERNEL_NODE_
 	return r;
 }
 
-CUDADRV_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+CUDADRV_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode n,
+						   const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	CUresult r = enter(n, CU_GRAPH_NODE_TYPE_KERNEL, p);
 
@@ -365,7 +392,8 @@ CUDADRV_API CUresult cuGraphKernelNodeSetParams(CUgraphNode n, const CUDA_KERNEL
 
 PARAMS(Memcpy, MEMCPY, CUDA_MEMCPY3D, n->copy, vg_node_memcpy)
 PARAMS(Memset, MEMSET, CUDA_MEMSET_NODE_PARAMS, n->set, vg_node_memset)
-PARAMS(Host, HOST, CUDA_HOST_NODE_PARAMS, ((CUDA_HOST_NODE_PARAMS) { n->op->host.fn, n->op->host.user }), vg_node_host)
+PARAMS(Host, HOST, CUDA_HOST_NODE_PARAMS,
+       ((CUDA_HOST_NODE_PARAMS) { n->op->host.fn, n->op->host.user }), vg_node_host)
 
 CUDADRV_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode n, CUgraph *g)
 {

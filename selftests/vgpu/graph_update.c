@@ -20,28 +20,33 @@ static struct CUgraphNode_st *find(const struct CUgraph_st *g, uint64_t id)
 	return NULL;
 }
 
-static CUresult enter(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, struct CUgraphNode_st **n)
+static CUresult enter(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type,
+		      struct CUgraphNode_st **n)
 {
 	CUresult r = vg_enter();
 
 	if (r)
 		return r;
-	*n = vg_handle_is(exec, VG_EXEC) && vg_handle_is(node, VG_NODE) ? find(exec->graph, node->id) : NULL;
+	*n = vg_handle_is(exec, VG_EXEC) && vg_handle_is(node, VG_NODE) ?
+	     find(exec->graph, node->id) : NULL;
 	if (*n && (*n)->type == type)
 		return CUDA_SUCCESS;
 	vg_leave(r);
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUDADRV_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+CUDADRV_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+						       const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
 	struct CUgraphNode_st *n;
-	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_KERNEL, &n) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_KERNEL, &n) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	return r ? r : vg_leave(vg_node_kernel(n, p));
 }
 
-CUDADRV_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+CUDADRV_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						    const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 p2 = { 0 };
 
@@ -51,24 +56,28 @@ CUDADRV_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNod
 	return cuGraphExecKernelNodeSetParams_v2(exec, node, &p2);
 }
 
-CUDADRV_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUcontext ctx)
+CUDADRV_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						    const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	struct CUgraphNode_st *n;
-	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, &n) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, &n) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	return r ? r : vg_leave(vg_node_memcpy(n, p));
 }
 
-CUDADRV_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *p,
-						    CUcontext ctx)
+CUDADRV_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						    const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
 {
 	struct CUgraphNode_st *n;
-	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, &n) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, &n) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	return r ? r : vg_leave(vg_node_memset(n, p));
 }
 
-CUDADRV_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
+CUDADRV_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						  const CUDA_HOST_NODE_PARAMS *p)
 {
 	struct CUgraphNode_st *n;
 	CUresult r = p ? enter(exec, node, CU_GRAPH_NODE_TYPE_HOST, &n) : CUDA_ERROR_INVALID_VALUE;
@@ -89,8 +98,12 @@ CUDADRV_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node
 	return cuGraphExecKernelNodeSetParams_v2(exec, node, &k);
 }
 
-/* Nodes are paired in the order that they were made in, as a capture that does the same again makes them */
-static CUgraphExecUpdateResult same_shape(struct CUgraph_st *a, struct CUgraph_st *b, CUgraphExecUpdateResultInfo *info)
+/*
+ * Nodes are paired in the order that they were made in, as a capture that does the same again makes
+ * them
+ */
+static CUgraphExecUpdateResult same_shape(struct CUgraph_st *a, struct CUgraph_st *b,
+					  CUgraphExecUpdateResultInfo *info)
 {
 	struct CUgraphNode_st *n, *m;
 
@@ -108,7 +121,8 @@ static CUgraphExecUpdateResult same_shape(struct CUgraph_st *a, struct CUgraph_s
 				found += n->deps.at[i]->index == m->deps.at[j]->index;
 		if (found != n->deps.n || n->deps.n != m->deps.n)
 			return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-		if (n->op && m->op && n->op->kind != m->op->kind && n->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+		if (n->op && m->op && n->op->kind != m->op->kind &&
+		    n->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 		if (n->child)
 			r = same_shape(n->child, m->child, info);
@@ -137,7 +151,8 @@ static void adopt(struct CUgraph_st *to, struct CUgraph_st *from)
 	}
 }
 
-CUDADRV_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph g, CUgraphExecUpdateResultInfo *info)
+CUDADRV_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph g,
+					  CUgraphExecUpdateResultInfo *info)
 {
 	CUresult r = info ? vg_enter_graph(g) : CUDA_ERROR_INVALID_VALUE;
 	struct CUgraph_st *clone;
@@ -164,10 +179,12 @@ CUDADRV_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph g, CUgraphEx
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph g, CUgraphNode *node, CUgraphExecUpdateResult *result)
+CUDADRV_API CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph g, CUgraphNode *node,
+				       CUgraphExecUpdateResult *result)
 {
 	CUgraphExecUpdateResultInfo info = { 0 };
-	CUresult r = node && result ? cuGraphExecUpdate_v2(exec, g, &info) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = node && result ? cuGraphExecUpdate_v2(exec, g, &info) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	if (!r || r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
 		*node = info.errorNode;

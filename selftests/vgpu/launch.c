@@ -18,17 +18,20 @@ struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads,
 	return need;
 }
 
-static bool shape_ok(const struct vg_config *c, const unsigned int grid[3], const unsigned int block[3])
+static bool shape_ok(const struct vg_config *c, const unsigned int grid[3],
+		     const unsigned int block[3])
 {
 	unsigned int max = c->sm_threads < 1024 ? c->sm_threads : 1024;
 	uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
 
-	if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffff || grid[1] > 65535 || grid[2] > 65535)
+	if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffff || grid[1] > 65535 ||
+	    grid[2] > 65535)
 		return false;
 	if (!threads || block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024)
 		return false;
 	if (threads > max) {
-		vg_say("a block of %u threads is launched, this device takes %u: set VGPU_SM_THREADS", (unsigned int)threads, max);
+		vg_say("a block of %u threads is launched, this device takes %u: set "
+		       "VGPU_SM_THREADS", (unsigned int)threads, max);
 		return false;
 	}
 	return true;
@@ -71,8 +74,8 @@ static CUresult pack(const struct vgpu_kernel_info *info, void **params, void **
 }
 
 /*
- * The words of grid-wide barriers, one a cooperative launch by turns: more of them than launches can be on their way. Each
- * barrier leaves its word as it was, but for the highest bit.
+ * The words of grid-wide barriers, one a cooperative launch by turns: more of them than launches
+ * can be on their way. Each barrier leaves its word as it was, but for the highest bit.
  */
 #define WORKSPACES	4096
 
@@ -80,7 +83,8 @@ static bool workspace(uint64_t *at)
 {
 	static struct { uint32_t size, barrier; } spaces[WORKSPACES];
 	static unsigned int n;
-	const struct vg_region region = { .base = (uintptr_t)spaces, .size = sizeof(spaces), .kind = VG_MEM_GLOBAL };
+	const struct vg_region region = { .base = (uintptr_t)spaces, .size = sizeof(spaces),
+					  .kind = VG_MEM_GLOBAL };
 	unsigned int i = n % WORKSPACES;
 
 	if (!n && vg_region_add(&region))
@@ -110,9 +114,11 @@ bool vg_kernel_arm(struct vg_op *op)
 	return l->watch || !(vgpu_checks & VGPU_CHECK_GRID);
 }
 
-CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, bool cooperative, struct vg_op **out)
+CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority,
+		       bool cooperative, struct vg_op **out)
 {
-	const unsigned int grid[3] = { p->gridDimX, p->gridDimY, p->gridDimZ }, b[3] = { p->blockDimX, p->blockDimY, p->blockDimZ };
+	const unsigned int grid[3] = { p->gridDimX, p->gridDimY, p->gridDimZ },
+		b[3] = { p->blockDimX, p->blockDimY, p->blockDimZ };
 	struct CUfunc_st *f;
 	struct vg_need need;
 	struct vg_op *op;
@@ -121,11 +127,13 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 
 	if (r)
 		return r;
-	if (!shape_ok(&f->module->gpu->config, grid, b) || p->sharedMemBytes > f->max_dynamic_shared)
+	if (!shape_ok(&f->module->gpu->config, grid, b) ||
+	    p->sharedMemBytes > f->max_dynamic_shared)
 		return CUDA_ERROR_INVALID_VALUE;
 	limit = f->info->max_threads ? (int)f->info->max_threads : 1024;
 	need = vg_function_need(f, b[0] * b[1] * b[2], p->sharedMemBytes);
-	if (b[0] * b[1] * b[2] > (unsigned int)limit || !vg_sched_fit(&f->module->gpu->config, &need))
+	if (b[0] * b[1] * b[2] > (unsigned int)limit ||
+	    !vg_sched_fit(&f->module->gpu->config, &need))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	need.whole = cooperative;
 	if (cooperative && (uint64_t)grid[0] * grid[1] * grid[2] >
@@ -145,7 +153,8 @@ CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int
 	op->kernel.entry = -1;
 	op->kernel.priority = priority;
 	op->kernel.launch = (struct vgpu_launch) {
-		.kernel = f->kernel, .dynamic_shared = p->sharedMemBytes, .nsmid = f->module->gpu->config.sms,
+		.kernel = f->kernel, .dynamic_shared = p->sharedMemBytes,
+			.nsmid = f->module->gpu->config.sms,
 	};
 	memcpy(op->kernel.launch.grid, grid, sizeof(grid));
 	memcpy(op->kernel.launch.block, b, sizeof(b));
@@ -175,7 +184,8 @@ struct options {
 	bool dependent, cooperative;
 };
 
-static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, const struct options *o, CUstream stream, bool own)
+static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p,
+		       const struct options *o, CUstream stream, bool own)
 {
 	struct CUstream_st *s;
 	struct CUctx_st *ctx;
@@ -193,7 +203,8 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, con
 	if (!r && (f->module->gpu != ctx->gpu || s->ctx->gpu != ctx->gpu))
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
-		r = vg_kernel_new(handle, p, o->priority ? *o->priority : s->priority, o->cooperative, &op);
+		r = vg_kernel_new(handle, p, o->priority ? *o->priority : s->priority,
+				  o->cooperative, &op);
 	if (!r && o->dependent && s->tail) {
 		behind_kernel += s->tail->kind == VG_OP_KERNEL;
 		behind_other += s->tail->kind != VG_OP_KERNEL;
@@ -233,7 +244,8 @@ static CUresult attributes(const CUlaunchConfig *c, struct options *o)
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params, void **extra, bool own)
+static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
+			  void **extra, bool own)
 {
 	CUDA_KERNEL_NODE_PARAMS p;
 	struct options o = { 0 };
@@ -242,53 +254,66 @@ static CUresult launch_ex(const CUlaunchConfig *c, const void *f, void **params,
 	if (!c || (c->numAttrs && !c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	p = (CUDA_KERNEL_NODE_PARAMS) {
-		.gridDimX = c->gridDimX, .gridDimY = c->gridDimY, .gridDimZ = c->gridDimZ, .blockDimX = c->blockDimX,
-		.blockDimY = c->blockDimY, .blockDimZ = c->blockDimZ, .sharedMemBytes = c->sharedMemBytes,
+		.gridDimX = c->gridDimX, .gridDimY = c->gridDimY, .gridDimZ = c->gridDimZ,
+			.blockDimX = c->blockDimX,
+		.blockDimY = c->blockDimY, .blockDimZ = c->blockDimZ,
+			.sharedMemBytes = c->sharedMemBytes,
 		.kernelParams = params, .extra = extra,
 	};
 	r = attributes(c, &o);
 	return r ? r : launch(f, &p, &o, c->hStream, own);
 }
 
-CUDADRV_API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-				    unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
+CUDADRV_API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+				    unsigned int bx, unsigned int by, unsigned int bz,
+				    unsigned int dynamic, CUstream stream, void **params,
 				    void **extra)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL },
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params,
+						     extra, NULL, NULL },
 		      &(struct options){ 0 }, stream, false);
 }
 
-CUDADRV_API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-					 unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream, void **params,
-					 void **extra)
+CUDADRV_API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy,
+					 unsigned int gz, unsigned int bx, unsigned int by,
+					 unsigned int bz, unsigned int dynamic, CUstream stream,
+					 void **params, void **extra)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, extra, NULL, NULL },
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params,
+						     extra, NULL, NULL },
 		      &(struct options){ 0 }, stream, true);
 }
 
-CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+CUDADRV_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+				      void **extra)
 {
 	return launch_ex(config, f, params, extra, false);
 }
 
-CUDADRV_API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+CUDADRV_API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
+					   void **params, void **extra)
 {
 	return launch_ex(config, f, params, extra, true);
 }
 
-CUDADRV_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-					       unsigned int by, unsigned int bz, unsigned int dynamic, CUstream stream,
-					       void **params)
+CUDADRV_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy,
+					       unsigned int gz, unsigned int bx, unsigned int by,
+					       unsigned int bz, unsigned int dynamic,
+					       CUstream stream, void **params)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, NULL, NULL, NULL },
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params,
+						     NULL, NULL, NULL },
 		      &(struct options){ .cooperative = true }, stream, false);
 }
 
-CUDADRV_API CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-						    unsigned int bx, unsigned int by, unsigned int bz, unsigned int dynamic,
-						    CUstream stream, void **params)
+CUDADRV_API CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy,
+						    unsigned int gz, unsigned int bx,
+						    unsigned int by, unsigned int bz,
+						    unsigned int dynamic, CUstream stream,
+						    void **params)
 {
-	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params, NULL, NULL, NULL },
+	return launch(f, &(CUDA_KERNEL_NODE_PARAMS){ f, gx, gy, gz, bx, by, bz, dynamic, params,
+						     NULL, NULL, NULL },
 		      &(struct options){ .cooperative = true }, stream, true);
 }
 
@@ -308,12 +333,15 @@ static CUresult blocks_per_sm(const void *handle, int threads, size_t dynamic, i
 	if (threads <= 0 || dynamic > UINT32_MAX / 2)
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
 	need = vg_function_need(f, (unsigned int)threads, dynamic);
-	*out = threads > 1024 || (f->info->max_threads && (unsigned int)threads > f->info->max_threads) ? 0 :
+	*out = threads > 1024 || (f->info->max_threads &&
+				  (unsigned int)threads > f->info->max_threads) ? 0 :
 	       (int)vg_sched_fit(&f->module->gpu->config, &need);
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, CUfunction f, int threads, size_t dynamic,
+CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, CUfunction f,
+									  int threads,
+									  size_t dynamic,
 									  unsigned int flags)
 {
 	if (!n || (flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
@@ -321,7 +349,8 @@ CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n
 	return blocks_per_sm(f, threads, dynamic, n);
 }
 
-CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads, size_t dynamic)
+CUDADRV_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads,
+								 size_t dynamic)
 {
 	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n, f, threads, dynamic, 0);
 }
@@ -339,8 +368,11 @@ static CUresult function_sms(const void *handle, int *sms)
 	return vg_leave(r);
 }
 
-CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *size, CUfunction f, CUoccupancyB2DSize shared_of,
-							       size_t dynamic, int limit, unsigned int flags)
+CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *size,
+							       CUfunction f,
+							       CUoccupancyB2DSize shared_of,
+							       size_t dynamic, int limit,
+							       unsigned int flags)
 {
 	int max = 0, best = 0, n = 0, sms = 0, threads;
 	CUresult r;
@@ -358,8 +390,10 @@ CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, in
 	*size = 0;
 	*min_grid = 0;
 	for (threads = max; threads > 0; threads = (threads - 1) & ~31) {
-		r = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, f, threads, shared_of ? shared_of(threads) : dynamic,
-									 flags);
+		r = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, f, threads,
+									 shared_of ?
+									 shared_of(threads) :
+									 dynamic, flags);
 		if (r)
 			return r;
 		if (n * threads <= best)
@@ -371,13 +405,16 @@ CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, in
 	return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *size, CUfunction f, CUoccupancyB2DSize shared_of,
+CUDADRV_API CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *size, CUfunction f,
+						      CUoccupancyB2DSize shared_of,
 						      size_t dynamic, int limit)
 {
-	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, size, f, shared_of, dynamic, limit, 0);
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, size, f, shared_of,
+							 dynamic, limit, 0);
 }
 
-CUDADRV_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int blocks, int threads)
+CUDADRV_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle,
+							     int blocks, int threads)
 {
 	struct CUfunc_st *f;
 	size_t share;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: the linker. Its "machine code" is an ELF header, a program header of our own and the PTX that link.c of the
- * rewriter makes: nobody but vgpu finds PTX in it, as nobody finds any in real machine code.
+ * Driver API: the linker. Its "machine code" is an ELF header, a program header of our own and the
+ * PTX that link.c of the rewriter makes: nobody but vgpu finds PTX in it, as nobody finds any in
+ * real machine code.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ struct CUlinkState_st {
 	size_t log_size;
 };
 
-static void options_of(struct CUlinkState_st *l, unsigned int n, CUjit_option *options, void **values)
+static void options_of(struct CUlinkState_st *l, unsigned int n, CUjit_option *options,
+		       void **values)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
@@ -32,11 +34,13 @@ static void options_of(struct CUlinkState_st *l, unsigned int n, CUjit_option *o
 	}
 }
 
-CUDADRV_API CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values, CUlinkState *state)
+CUDADRV_API CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values,
+				     CUlinkState *state)
 {
 	struct CUctx_st *ctx;
 	struct CUlinkState_st *l;
-	CUresult r = state && (!n || (options && values)) ? vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = state && (!n || (options && values)) ? vg_enter_ctx(&ctx) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -63,7 +67,8 @@ static CUresult add(CUlinkState l, CUjitInputType type, const void *data, size_t
 	/* machine code, objects, libraries: nothing here runs them */
 	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	if (gsr_image_kind(data, size) != (type == CU_JIT_INPUT_PTX ? GSR_IMAGE_PTX : GSR_IMAGE_FATBIN))
+	if (gsr_image_kind(data, size) != (type == CU_JIT_INPUT_PTX ? GSR_IMAGE_PTX :
+					   GSR_IMAGE_FATBIN))
 		return CUDA_ERROR_INVALID_IMAGE;
 	copy = malloc(size);
 	grown = copy ? realloc(l->units, (l->n + 1) * sizeof(*grown)) : NULL;
@@ -78,16 +83,17 @@ static CUresult add(CUlinkState l, CUjitInputType type, const void *data, size_t
 	return CUDA_SUCCESS;
 }
 
-CUDADRV_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-				      unsigned int n, CUjit_option *options, void **values)
+CUDADRV_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data,
+				      size_t size, const char *name, unsigned int n,
+				      CUjit_option *options, void **values)
 {
 	CUresult r = data ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 
 	return r ? r : vg_leave(add(state, type, data, size));
 }
 
-CUDADRV_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
-				      CUjit_option *options, void **values)
+CUDADRV_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+				      unsigned int n, CUjit_option *options, void **values)
 {
 	char *data;
 	size_t size;
@@ -105,8 +111,8 @@ CUDADRV_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, co
 static CUresult complete(struct CUlinkState_st *l, void **code, size_t *size)
 {
 	struct gsr_error err = { 0 };
-	Elf64_Ehdr eh = { .e_ident = ELFMAG, .e_machine = EM_VGPU, .e_type = ET_EXEC, .e_phoff = sizeof(eh),
-			  .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
+	Elf64_Ehdr eh = { .e_ident = ELFMAG, .e_machine = EM_VGPU, .e_type = ET_EXEC,
+			  .e_phoff = sizeof(eh), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
 	Elf64_Phdr ph = { .p_type = PT_VGPU, .p_offset = sizeof(eh) + sizeof(ph) };
 	size_t n;
 	char *ptx;
@@ -116,7 +122,8 @@ static CUresult complete(struct CUlinkState_st *l, void **code, size_t *size)
 		vg_say("link refused: %s", err.message);
 		if (l->log && l->log_size)
 			snprintf(l->log, l->log_size, "%s", err.message);
-		return err.status == GSR_ERR_NO_PTX ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_PTX;
+		return err.status == GSR_ERR_NO_PTX ? CUDA_ERROR_NO_BINARY_FOR_GPU :
+		       CUDA_ERROR_INVALID_PTX;
 	}
 	ph.p_filesz = n;
 	*size = ph.p_offset + n;
@@ -141,7 +148,8 @@ CUDADRV_API CUresult cuLinkComplete(CUlinkState state, void **code, size_t *size
 		return r;
 	if (!vg_handle_is(state, VG_LINK))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
-	return vg_leave(state->code || !state->n ? CUDA_ERROR_INVALID_VALUE : complete(state, code, size));
+	return vg_leave(state->code || !state->n ? CUDA_ERROR_INVALID_VALUE :
+			complete(state, code, size));
 }
 
 CUDADRV_API CUresult cuLinkDestroy(CUlinkState state)

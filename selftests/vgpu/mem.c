@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Device-accessible memory: which regions there are, and the allocations behind them. A device pointer is a host pointer.
- * The engine reads the list at every access of a kernel, without a lock: so a list is never changed but replaced, and the
- * old one goes when the engine is between two blocks. Writers hold vg.lock.
+ * Device-accessible memory: which regions there are, and the allocations behind them. A device
+ * pointer is a host pointer. The engine reads the list at every access of a kernel, without a lock:
+ * so a list is never changed but replaced, and the old one goes when the engine is between two
+ * blocks. Writers hold vg.lock.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -105,7 +106,8 @@ CUresult vg_region_add(const struct vg_region *r)
 	struct list *old = atomic_load(&current), *l;
 	size_t i = first_above(old, r->base);
 
-	if ((i && old->r[i - 1].base + old->r[i - 1].size > r->base) || (i < old->n && r->base + r->size > old->r[i].base))
+	if ((i && old->r[i - 1].base + old->r[i - 1].size > r->base) ||
+	    (i < old->n && r->base + r->size > old->r[i].base))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	l = malloc(sizeof(*l) + (old->n + 1) * sizeof(l->r[0]));
 	if (!l)
@@ -155,8 +157,8 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write)
 }
 
 /*
- * With VGPU_CHECK_MEMORY an allocation has a mapping of its own between two parts that nobody may touch, and what is freed
- * keeps its addresses until 1024 more have been.
+ * With VGPU_CHECK_MEMORY an allocation has a mapping of its own between two parts that nobody may
+ * touch, and what is freed keeps its addresses until 1024 more have been.
  */
 #define APART	(64u << 10)
 #define FREED	1024
@@ -173,7 +175,8 @@ static size_t pages(size_t size)
 
 static void *take_apart(size_t size)
 {
-	char *p = mmap(NULL, pages(size) + 2 * APART, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = mmap(NULL, pages(size) + 2 * APART, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		       MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -189,11 +192,13 @@ static void give_apart(void *p, size_t size)
 	unsigned int at = n_freed++ % FREED;
 
 	if (freed[at].size)
-		munmap((char *)(uintptr_t)freed[at].base - APART, pages(freed[at].size) + 2 * APART);
+		munmap((char *)(uintptr_t)freed[at].base - APART,
+		       pages(freed[at].size) + 2 * APART);
 	freed[at].base = (uintptr_t)p;
 	freed[at].size = size;
 	/* the memory goes, its addresses stay */
-	if (mmap(p, pages(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (mmap(p, pages(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		 -1, 0) == MAP_FAILED)
 		abort();
 }
 
@@ -205,22 +210,26 @@ void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n)
 
 	for (i = 0; i < FREED; i++)
 		if (freed[i].size && addr - freed[i].base < freed[i].size) {
-			snprintf(buf, n, ", in the %llu bytes at 0x%llx, which were freed", (unsigned long long)freed[i].size,
+			snprintf(buf, n, ", in the %llu bytes at 0x%llx, which were freed",
+				 (unsigned long long)freed[i].size,
 				 (unsigned long long)freed[i].base);
 			return;
 		}
 	i = first_above(l, addr);
 	r = i ? &l->r[i - 1] : NULL;
 	if (r && r->gpu && r->gpu != vg_here && addr - r->base < r->size) {
-		snprintf(buf, n, ", in the %llu bytes at 0x%llx, which are device %u's", (unsigned long long)r->size,
-			 (unsigned long long)r->base, r->gpu->number);
+		snprintf(buf, n, ", in the %llu bytes at 0x%llx, which are device %u's",
+			 (unsigned long long)r->size, (unsigned long long)r->base, r->gpu->number);
 		return;
 	}
 	if (r && addr - r->base < r->size + APART)
-		snprintf(buf, n, ", %s the %llu bytes at 0x%llx", addr - r->base >= r->size ? "behind" : size > r->size - (addr - r->base) ?
-			 "across the end of" : "in, which may not be written,", (unsigned long long)r->size, (unsigned long long)r->base);
+		snprintf(buf, n, ", %s the %llu bytes at 0x%llx",
+			 addr - r->base >= r->size ? "behind" : size > r->size - (addr - r->base) ?
+			 "across the end of" : "in, which may not be written,",
+			 (unsigned long long)r->size, (unsigned long long)r->base);
 	else if (i < l->n && l->r[i].base - addr <= APART)
-		snprintf(buf, n, ", before the %llu bytes at 0x%llx", (unsigned long long)l->r[i].size, (unsigned long long)l->r[i].base);
+		snprintf(buf, n, ", before the %llu bytes at 0x%llx",
+			 (unsigned long long)l->r[i].size, (unsigned long long)l->r[i].base);
 	else
 		snprintf(buf, n, ", where nothing is allocated");
 }
@@ -232,10 +241,14 @@ static void *take_pages(size_t size)
 	if (vgpu_checks & VGPU_CHECK_MEMORY)
 		return take_apart(size);
 	if (size >= LARGE) {
-		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+			 MAP_NORESERVE, -1, 0);
 		return p == MAP_FAILED ? NULL : p;
 	}
-	/* 512: what CUDA aligns to. Zeroed, so that a kernel that reads too much is wrong the same way every time */
+	/*
+	 * 512: what CUDA aligns to. Zeroed, so that a kernel that reads too much is wrong the same
+	 * way every time
+	 */
 	p = aligned_alloc(512, (size + 511) & ~(size_t)511);
 	if (p)
 		memset(p, 0, (size + 511) & ~(size_t)511);
@@ -274,7 +287,8 @@ static void uncharge(const struct vg_gpu *g, size_t size)
 	vg_shm_unlock(g->device);
 }
 
-CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out)
+CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags,
+		      CUdeviceptr *out)
 {
 	struct vg_region r = { .size = size, .kind = kind, .flags = flags, .ctx = ctx, .owner = ctx,
 			       .gpu = kind == VG_MEM_DEVICE ? ctx->gpu : NULL };

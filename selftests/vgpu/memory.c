@@ -49,13 +49,14 @@ CUDADRV_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
 	return alloc(ptr, size, VG_MEM_DEVICE, 0);
 }
 
-CUDADRV_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height, unsigned int element)
+CUDADRV_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
+					size_t height, unsigned int element)
 {
 	size_t row = (width + 511) & ~(size_t)511, size;
 	CUresult r;
 
-	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16) || row < width ||
-	    __builtin_mul_overflow(row, height, &size))
+	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16) ||
+	    row < width || __builtin_mul_overflow(row, height, &size))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = alloc(ptr, size, VG_MEM_DEVICE, 0);
 	if (!r)
@@ -99,7 +100,8 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t size, CUstream stream, bool
 	r = vg_stream_get(stream, own, ctx, &s);
 	if (!r && s->capture)
 		r = vg_unsimulated("cuMemAllocAsync while its stream captures");
-	return vg_leave(r ? r : vg_mem_alloc(ctx, size, VG_MEM_DEVICE, 0, ptr));	/* early is allowed */
+	/* early is allowed */
+	return vg_leave(r ? r : vg_mem_alloc(ctx, size, VG_MEM_DEVICE, 0, ptr));
 }
 
 static CUresult free_async(CUdeviceptr ptr, CUstream stream, bool own)
@@ -312,7 +314,8 @@ CUDADRV_API CUresult cuMemAdvise(CUdeviceptr ptr, size_t size, CUmem_advise advi
 	return check_managed(ptr, size);
 }
 
-CUDADRV_API CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t size, CUmem_advise advice, CUmemLocation where)
+CUDADRV_API CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t size, CUmem_advise advice,
+				    CUmemLocation where)
 {
 	return check_managed(ptr, size);
 }
@@ -322,18 +325,20 @@ CUDADRV_API CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t size, CUdevice d
 	return check_managed(ptr, size);
 }
 
-CUDADRV_API CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr ptr, size_t size, CUdevice dev, CUstream stream)
+CUDADRV_API CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr ptr, size_t size, CUdevice dev,
+					     CUstream stream)
 {
 	return check_managed(ptr, size);
 }
 
-CUDADRV_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t size, CUmemLocation where, unsigned int flags, CUstream stream)
+CUDADRV_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t size, CUmemLocation where,
+					   unsigned int flags, CUstream stream)
 {
 	return check_managed(ptr, size);
 }
 
-CUDADRV_API CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr ptr, size_t size, CUmemLocation where, unsigned int flags,
-						CUstream stream)
+CUDADRV_API CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr ptr, size_t size, CUmemLocation where,
+						unsigned int flags, CUstream stream)
 {
 	return check_managed(ptr, size);
 }
@@ -361,8 +366,10 @@ static CUresult attribute(void *out, CUpointer_attribute attribute, CUdeviceptr 
 		*(CUdeviceptr *)out = ptr;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		*(void **)out = is_host(r) || r->kind == VG_MEM_MANAGED ? (void *)(uintptr_t)ptr : NULL;
-		return is_host(r) || r->kind == VG_MEM_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		*(void **)out = is_host(r) || r->kind == VG_MEM_MANAGED ? (void *)(uintptr_t)ptr :
+				NULL;
+		return is_host(r) || r->kind == VG_MEM_MANAGED ? CUDA_SUCCESS :
+		       CUDA_ERROR_INVALID_VALUE;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		*(int *)out = (int)r->ctx->gpu->number;
 		return CUDA_SUCCESS;
@@ -394,7 +401,8 @@ CUDADRV_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which
 }
 
 /* The plural form says "no" about unknown pointers instead of failing */
-CUDADRV_API CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which, void **data, CUdeviceptr ptr)
+CUDADRV_API CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which, void **data,
+					    CUdeviceptr ptr)
 {
 	CUresult r = n && which && data ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 
@@ -422,7 +430,8 @@ CUDADRV_API CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute 
 	return r ? r : vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which, CUdeviceptr ptr)
+CUDADRV_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which,
+					   CUdeviceptr ptr)
 {
 	CUresult r = value ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 

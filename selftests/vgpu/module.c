@@ -81,8 +81,8 @@ static bool add_functions(struct CUmod_st *m)
 }
 
 /* PTX text, fat binary or its wrapper, or what cuLinkComplete gave. @size SIZE_MAX: not known */
-static CUresult load(struct vg_gpu *gpu, const void *image, size_t size, unsigned int n, CUjit_option *options, void **values,
-		     struct CUmod_st **out)
+static CUresult load(struct vg_gpu *gpu, const void *image, size_t size, unsigned int n,
+		     CUjit_option *options, void **values, struct CUmod_st **out)
 {
 	struct gsr_error e = { 0 };
 	enum gsr_status status;
@@ -91,7 +91,8 @@ static CUresult load(struct vg_gpu *gpu, const void *image, size_t size, unsigne
 	size_t ptx_size;
 	char *ptx;
 
-	status = vg_linked_ptx(image, size, &ptx, &ptx_size) ? GSR_OK : gsr_image_ptx(image, size, gpu->config.cc, &ptx, &ptx_size, &e);
+	status = vg_linked_ptx(image, size, &ptx, &ptx_size) ? GSR_OK :
+		 gsr_image_ptx(image, size, gpu->config.cc, &ptx, &ptx_size, &e);
 	if (status) {
 		vg_say("image refused: %s", e.message);
 		error_log(n, options, values, e.message);
@@ -147,7 +148,8 @@ CUresult vg_read_file(const char *name, char **data, size_t *size)
 	return CUDA_SUCCESS;
 }
 
-static CUresult module_new(CUmodule *module, const void *image, size_t size, unsigned int n, CUjit_option *options, void **values)
+static CUresult module_new(CUmodule *module, const void *image, size_t size, unsigned int n,
+			   CUjit_option *options, void **values)
 {
 	struct CUctx_st *ctx;
 	struct CUmod_st *m;
@@ -171,7 +173,8 @@ static CUresult module_new(CUmodule *module, const void *image, size_t size, uns
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+CUDADRV_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
+					CUjit_option *options, void **values)
 {
 	return module_new(module, image, SIZE_MAX, n, options, values);
 }
@@ -227,7 +230,10 @@ void vg_modules_drop(struct CUctx_st *ctx)
 	}
 }
 
-/* Do functions get to the device when they are first asked for or launched, and not with their module? */
+/*
+ * Do functions get to the device when they are first asked for or launched, and not with their
+ * module?
+ */
 static bool lazy(void)
 {
 	return vg_holds(VG_HOLDER_MODULE_GET_FUNCTION) || vg_holds(VG_HOLDER_LAUNCH);
@@ -261,7 +267,8 @@ CUDADRV_API CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const c
 	if (!vg_handle_is(module, VG_MODULE))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	*f = function(module, name);
-	return vg_leave(*f ? vg_function_load(*f, VG_HOLDER_MODULE_GET_FUNCTION) : CUDA_ERROR_NOT_FOUND);
+	return vg_leave(*f ? vg_function_load(*f, VG_HOLDER_MODULE_GET_FUNCTION) :
+			CUDA_ERROR_NOT_FOUND);
 }
 
 /* Is @name in $VGPU_HIDE? There the assembler left it out, as if no code needed it. */
@@ -289,7 +296,8 @@ static CUresult global(struct CUmod_st *m, CUdeviceptr *ptr, size_t *bytes, cons
 		return CUDA_ERROR_NOT_FOUND;
 	/* kernels reach it without this; copies look here */
 	if (size && !vg_region_find((uintptr_t)p)) {
-		struct vg_region region = { .base = (uintptr_t)p, .size = size, .kind = VG_MEM_GLOBAL,
+		struct vg_region region = { .base = (uintptr_t)p, .size = size,
+					    .kind = VG_MEM_GLOBAL,
 					    .ctx = m->ctx ? m->ctx : vg_current(), .owner = m };
 		CUresult r = vg_region_add(&region);
 
@@ -303,7 +311,8 @@ static CUresult global(struct CUmod_st *m, CUdeviceptr *ptr, size_t *bytes, cons
 	return CUDA_SUCCESS;
 }
 
-CUDADRV_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+CUDADRV_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module,
+					  const char *name)
 {
 	CUresult r = name ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 
@@ -348,7 +357,10 @@ CUDADRV_API CUresult cuModuleEnumerateFunctions(CUfunction *list, unsigned int n
 	return vg_leave(CUDA_SUCCESS);
 }
 
-/* Libraries: need no context. Each device has the library's module for itself; nobody may unload one of these */
+/*
+ * Libraries: need no context. Each device has the library's module for itself; nobody may unload
+ * one of these
+ */
 
 static unsigned int current_gpu(void)
 {
@@ -382,7 +394,8 @@ static bool join(struct CUlib_st *l)
 	return true;
 }
 
-static CUresult library_load(struct CUlib_st *l, const void *image, size_t size, CUjit_option *options, void **values, unsigned int n)
+static CUresult library_load(struct CUlib_st *l, const void *image, size_t size,
+			     CUjit_option *options, void **values, unsigned int n)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -398,7 +411,8 @@ static CUresult library_load(struct CUlib_st *l, const void *image, size_t size,
 	return r;
 }
 
-static CUresult library_new(CUlibrary *library, const void *image, size_t size, CUjit_option *options, void **values, unsigned int n)
+static CUresult library_new(CUlibrary *library, const void *image, size_t size,
+			    CUjit_option *options, void **values, unsigned int n)
 {
 	struct CUlib_st *l;
 	CUresult r;
@@ -422,14 +436,17 @@ static CUresult library_new(CUlibrary *library, const void *image, size_t size, 
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options, void **values, unsigned int n,
-				       CUlibraryOption *lib_options, void **lib_values, unsigned int lib_n)
+CUDADRV_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options,
+				       void **values, unsigned int n, CUlibraryOption *lib_options,
+				       void **lib_values, unsigned int lib_n)
 {
 	return library_new(library, code, SIZE_MAX, options, values, n);
 }
 
-CUDADRV_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name, CUjit_option *options, void **values,
-					   unsigned int n, CUlibraryOption *lib_options, void **lib_values, unsigned int lib_n)
+CUDADRV_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name,
+					   CUjit_option *options, void **values, unsigned int n,
+					   CUlibraryOption *lib_options, void **lib_values,
+					   unsigned int lib_n)
 {
 	char *data;
 	size_t size;
@@ -510,7 +527,8 @@ CUDADRV_API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+CUDADRV_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
+					const char *name)
 {
 	CUresult r = name ? vg_enter() : CUDA_ERROR_INVALID_VALUE;
 
@@ -521,7 +539,8 @@ CUDADRV_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibra
 	return vg_leave(global(library->module[current_gpu()], ptr, bytes, name));
 }
 
-CUDADRV_API CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+CUDADRV_API CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
+					 const char *name)
 {
 	/* each device has the library's variables for itself */
 	if (vg.n_gpus > 1)
@@ -591,7 +610,8 @@ static int max_threads(const struct CUfunc_st *f)
 
 	if (f->info->max_threads && f->info->max_threads < n)
 		n = f->info->max_threads;
-	while (n > 32 && !vg_sched_fit(c, &(struct vg_need){ .regs = vg_function_need(f, n, 0).regs }))
+	while (n > 32 && !vg_sched_fit(c,
+				       &(struct vg_need){ .regs = vg_function_need(f, n, 0).regs }))
 		n = (n - 1) & ~31u;
 	return (int)n;
 }
@@ -683,12 +703,14 @@ CUDADRV_API CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CU
 	return attribute_on(pi, attrib, handle, -1);
 }
 
-CUDADRV_API CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel handle, CUdevice dev)
+CUDADRV_API CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel handle,
+					  CUdevice dev)
 {
 	return dev == -1 ? CUDA_ERROR_INVALID_DEVICE : attribute_on(pi, attrib, handle, dev);
 }
 
-static CUresult set_attribute_on(const void *handle, CUfunction_attribute attrib, int value, CUdevice dev)
+static CUresult set_attribute_on(const void *handle, CUfunction_attribute attrib, int value,
+				 CUdevice dev)
 {
 	struct CUfunc_st *f;
 	CUresult r = enter_function_on(handle, dev, &f);
@@ -701,7 +723,8 @@ CUDADRV_API CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute 
 	return set_attribute_on(handle, attrib, value, -1);
 }
 
-CUDADRV_API CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int value, CUkernel handle, CUdevice dev)
+CUDADRV_API CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int value, CUkernel handle,
+					  CUdevice dev)
 {
 	return dev == -1 ? CUDA_ERROR_INVALID_DEVICE : set_attribute_on(handle, attrib, value, dev);
 }
@@ -790,7 +813,8 @@ CUDADRV_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction ha
 
 	if (r)
 		return r;
-	*state = !lazy() || f->loaded ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+	*state = !lazy() || f->loaded ? CU_FUNCTION_LOADING_STATE_LOADED :
+		 CU_FUNCTION_LOADING_STATE_UNLOADED;
 	return vg_leave(CUDA_SUCCESS);
 }
 

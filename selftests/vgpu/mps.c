@@ -38,7 +38,8 @@
 
 #define PID_FILE	"nvidia-cuda-mps-control.pid"
 #define SERVER		"nvidia-cuda-mps-server"
-#define PATIENCE_MS	5000	/* with a client that says nothing, with a server that does not end */
+/* with a client that says nothing, with a server that does not end */
+#define PATIENCE_MS	5000
 
 static void note(const char *file, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(const char *file, const char *fmt, ...)
@@ -231,7 +232,8 @@ static bool serve(struct daemon *d, int fd)
 	} else if (!strncmp(line, "start_server", 12)) {
 		start_server(d);
 	} else {
-		snprintf(reply, sizeof(reply), "%s: not a command of the simulated control daemon\n", line);
+		snprintf(reply, sizeof(reply),
+			 "%s: not a command of the simulated control daemon\n", line);
 	}
 	answer(fd, reply);
 	return true;
@@ -239,7 +241,8 @@ static bool serve(struct daemon *d, int fd)
 
 static void run(struct daemon *d)
 {
-	struct pollfd p[2] = { { .fd = d->listener, .events = POLLIN }, { .fd = d->signals, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = d->listener, .events = POLLIN },
+			       { .fd = d->signals, .events = POLLIN } };
 
 	for (;;) {
 		struct signalfd_siginfo info;
@@ -277,13 +280,16 @@ static bool open_directory(struct daemon *d)
 	int lock_fd, pid_fd;
 
 	if (mkdir(d->directory, 0755) && errno != EEXIST) {
-		fprintf(stderr, "cannot make $CUDA_MPS_PIPE_DIRECTORY %s: %s\n", d->directory, strerror(errno));
+		fprintf(stderr, "cannot make $CUDA_MPS_PIPE_DIRECTORY %s: %s\n", d->directory,
+			strerror(errno));
 		return false;
 	}
 	d->dir = open(d->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	lock_fd = d->dir < 0 ? -1 : openat(d->dir, "control_lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	lock_fd = d->dir < 0 ? -1 : openat(d->dir, "control_lock",
+					   O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock_fd < 0) {
-		fprintf(stderr, "cannot write to $CUDA_MPS_PIPE_DIRECTORY %s: %s\n", d->directory, strerror(errno));
+		fprintf(stderr, "cannot write to $CUDA_MPS_PIPE_DIRECTORY %s: %s\n", d->directory,
+			strerror(errno));
 		return false;
 	}
 	if (flock(lock_fd, LOCK_EX | LOCK_NB)) {
@@ -294,7 +300,8 @@ static bool open_directory(struct daemon *d)
 	unlinkat(d->dir, "control", 0);
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/control", d->dir);
 	d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (d->listener < 0 || bind(d->listener, (const struct sockaddr *)&a, sizeof(a)) || listen(d->listener, 64)) {
+	if (d->listener < 0 || bind(d->listener, (const struct sockaddr *)&a, sizeof(a)) ||
+	    listen(d->listener, 64)) {
 		fprintf(stderr, "cannot listen in %s: %s\n", d->directory, strerror(errno));
 		return false;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: texture and surface references of modules. What is bound to one, and how it is sampled, is taken when a kernel is
- * launched: as an object that lives as long as the launch. Those of cuTexRefCreate and mipmapped arrays are not simulated.
+ * Driver API: texture and surface references of modules. What is bound to one, and how it is
+ * sampled, is taken when a kernel is launched: as an object that lives as long as the launch. Those
+ * of cuTexRefCreate and mipmapped arrays are not simulated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -91,10 +92,12 @@ bool vg_references_take(const struct CUfunc_st *f, uint64_t **handles)
 	for (i = 0; *handles && i < n; i++) {
 		const struct vg_reference *r;
 
-		for (r = f->module->references; r && strcmp(r->name, f->info->reference[i]); r = r->next)
+		for (r = f->module->references; r && strcmp(r->name, f->info->reference[i]);
+		     r = r->next)
 			;
 		if (r && r->bound)
-			(*handles)[i] = vg_object(&r->resource, r->surface ? NULL : &r->texture, &rc);
+			(*handles)[i] = vg_object(&r->resource,
+						  r->surface ? NULL : &r->texture, &rc);
 	}
 	return *handles;
 }
@@ -127,7 +130,8 @@ CUDADRV_API CUresult cuTexRefSetArray(CUtexref t, CUarray array, unsigned int fl
 {
 	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_ARRAY };
 	CUDA_ARRAY3D_DESCRIPTOR a;
-	CUresult rc = flags == CU_TRSA_OVERRIDE_FORMAT ? cuArray3DGetDescriptor_v2(&a, array) : CUDA_ERROR_INVALID_VALUE;
+	CUresult rc = flags == CU_TRSA_OVERRIDE_FORMAT ? cuArray3DGetDescriptor_v2(&a, array) :
+		      CUDA_ERROR_INVALID_VALUE;
 
 	rc = rc ? rc : enter(t, VG_TEXREF);
 	if (rc)
@@ -151,12 +155,14 @@ CUDADRV_API CUresult cuSurfRefSetArray(CUsurfref s, CUarray array, unsigned int 
 	return bind(s, &d, true);
 }
 
-CUDADRV_API CUresult cuTexRefSetMipmappedArray(CUtexref t, CUmipmappedArray array, unsigned int flags)
+CUDADRV_API CUresult cuTexRefSetMipmappedArray(CUtexref t, CUmipmappedArray array,
+					       unsigned int flags)
 {
 	return vg_unsimulated("cuTexRefSetMipmappedArray");
 }
 
-CUDADRV_API CUresult cuTexRefSetAddress_v2(size_t *offset, CUtexref t, CUdeviceptr address, size_t size)
+CUDADRV_API CUresult cuTexRefSetAddress_v2(size_t *offset, CUtexref t, CUdeviceptr address,
+					   size_t size)
 {
 	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_LINEAR };
 	size_t off = address % ALIGNMENT;
@@ -175,10 +181,12 @@ CUDADRV_API CUresult cuTexRefSetAddress_v2(size_t *offset, CUtexref t, CUdevicep
 	return bind(t, &d, address && size);
 }
 
-CUDADRV_API CUresult cuTexRefSetAddress2D_v3(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address, size_t pitch)
+CUDADRV_API CUresult cuTexRefSetAddress2D_v3(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a,
+					     CUdeviceptr address, size_t pitch)
 {
 	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_PITCH2D };
-	CUresult rc = a && address % ALIGNMENT == 0 ? enter(t, VG_TEXREF) : CUDA_ERROR_INVALID_VALUE;
+	CUresult rc = a && address % ALIGNMENT == 0 ? enter(t, VG_TEXREF) :
+		      CUDA_ERROR_INVALID_VALUE;
 
 	if (rc)
 		return rc;
@@ -191,7 +199,8 @@ CUDADRV_API CUresult cuTexRefSetAddress2D_v3(CUtexref t, const CUDA_ARRAY_DESCRI
 	return bind(t, &d, true);
 }
 
-CUDADRV_API CUresult cuTexRefSetAddress2D_v2(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address, size_t pitch)
+CUDADRV_API CUresult cuTexRefSetAddress2D_v2(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a,
+					     CUdeviceptr address, size_t pitch)
 {
 	return cuTexRefSetAddress2D_v3(t, a, address, pitch);
 }
@@ -203,15 +212,18 @@ CUDADRV_API CUresult cuTexRefGetAddress_v2(CUdeviceptr *address, CUtexref t)
 
 	if (rc)
 		return rc;
-	if (!of(t)->bound || (d->resType != CU_RESOURCE_TYPE_LINEAR && d->resType != CU_RESOURCE_TYPE_PITCH2D))
+	if (!of(t)->bound || (d->resType != CU_RESOURCE_TYPE_LINEAR &&
+			      d->resType != CU_RESOURCE_TYPE_PITCH2D))
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
-	*address = d->resType == CU_RESOURCE_TYPE_LINEAR ? d->res.linear.devPtr : d->res.pitch2D.devPtr;
+	*address = d->resType == CU_RESOURCE_TYPE_LINEAR ? d->res.linear.devPtr :
+		   d->res.pitch2D.devPtr;
 	return vg_leave(CUDA_SUCCESS);
 }
 
 CUDADRV_API CUresult cuTexRefSetFormat(CUtexref t, CUarray_format format, int channels)
 {
-	CUresult rc = vgpu_format_size(format) && (channels == 1 || channels == 2 || channels == 4) ? enter(t, VG_TEXREF) :
+	CUresult rc = vgpu_format_size(format) &&
+		      (channels == 1 || channels == 2 || channels == 4) ? enter(t, VG_TEXREF) :
 		      CUDA_ERROR_INVALID_VALUE;
 
 	if (rc)
@@ -238,7 +250,8 @@ CUDADRV_API CUresult cuTexRefGetFormat(CUarray_format *format, int *channels, CU
 
 CUDADRV_API CUresult cuTexRefSetAddressMode(CUtexref t, int dim, CUaddress_mode mode)
 {
-	CUresult rc = dim < 0 || dim > 2 || (unsigned int)mode > CU_TR_ADDRESS_MODE_BORDER ? CUDA_ERROR_INVALID_VALUE : enter(t, VG_TEXREF);
+	CUresult rc = dim < 0 || dim > 2 || (unsigned int)mode > CU_TR_ADDRESS_MODE_BORDER ?
+		      CUDA_ERROR_INVALID_VALUE : enter(t, VG_TEXREF);
 
 	if (rc)
 		return rc;

@@ -95,7 +95,8 @@ static uint32_t add(const struct object *o)
 }
 
 /* Handle 0: one is given */
-static uint32_t rm_alloc(uint32_t root, uint32_t parent, uint32_t *handle, uint32_t class, const void *params)
+static uint32_t rm_alloc(uint32_t root, uint32_t parent, uint32_t *handle, uint32_t class,
+			 const void *params)
 {
 	struct object o = { .client = root, .parent = parent, .class = class };
 	const struct object *p;
@@ -137,7 +138,8 @@ static uint32_t rm_free(uint32_t root, uint32_t handle)
 		bool parent_left = o.class == NV01_ROOT_CLIENT;
 
 		for (size_t j = 0; j < kept && !parent_left; j++)
-			parent_left = objects[j].client == o.client && objects[j].handle == o.parent;
+			parent_left = objects[j].client == o.client &&
+				      objects[j].handle == o.parent;
 		if (parent_left && !(o.client == root && o.handle == handle))
 			objects[kept++] = o;
 	}
@@ -178,7 +180,8 @@ static uint32_t set_slice(struct object *o, uint64_t us)
 		return NV_ERR_INSUFFICIENT_PERMISSIONS;
 	o->slice_us = us;
 	vg_shm_lock(o->gpu->device);
-	wake = vg_sched_set_slice(o->gpu->device, o->gpu->device->proc[o->gpu->proc].group, us * 1000, vg_now());
+	wake = vg_sched_set_slice(o->gpu->device, o->gpu->device->proc[o->gpu->proc].group,
+				  us * 1000, vg_now());
 	vg_shm_unlock(o->gpu->device);
 	vg_shm_wake(o->gpu->device, wake);
 	return NV_OK;
@@ -204,7 +207,8 @@ static uint32_t set_mode(const struct object *subdevice, const struct nv_preempt
 
 	if (!group || group->class != KEPLER_CHANNEL_GROUP_A)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
-	return p->flags == NV2080_SET_CILP && p->compute <= NV2080_COMPUTE_CILP ? NV_OK : NV_ERR_INVALID_ARGUMENT;
+	return p->flags == NV2080_SET_CILP && p->compute <= NV2080_COMPUTE_CILP ? NV_OK :
+	       NV_ERR_INVALID_ARGUMENT;
 }
 
 static uint32_t rm_control(const struct nv_control *c)
@@ -214,7 +218,8 @@ static uint32_t rm_control(const struct nv_control *c)
 		{ NVA06C_CTRL_CMD_GET_TIMESLICE, KEPLER_CHANNEL_GROUP_A, sizeof(uint64_t) },
 		{ NVA06C_CTRL_CMD_PREEMPT, KEPLER_CHANNEL_GROUP_A, sizeof(struct nv_preempt) },
 		{ NV2080_CTRL_CMD_GPU_GET_GID_INFO, NV20_SUBDEVICE_0, sizeof(struct nv_gid_info) },
-		{ NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, NV20_SUBDEVICE_0, sizeof(struct nv_preemption) },
+		{ NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, NV20_SUBDEVICE_0,
+		  sizeof(struct nv_preemption) },
 	};
 	struct object *o = find(c->client, c->object);
 	void *params = (void *)(uintptr_t)c->params;
@@ -261,8 +266,8 @@ static int answer(unsigned long request, void *arg)
 		alloc->status = rm_alloc(alloc->root, alloc->parent, &alloc->object, alloc->class,
 					 (void *)(uintptr_t)alloc->params);
 	else if (request == NV_IOCTL_ALLOC_RIGHTS)
-		rights->status = rm_alloc(rights->root, rights->parent, &rights->object, rights->class,
-					  (void *)(uintptr_t)rights->params);
+		rights->status = rm_alloc(rights->root, rights->parent, &rights->object,
+					  rights->class, (void *)(uintptr_t)rights->params);
 	else if (request == NV_IOCTL_FREE)
 		gone->status = rm_free(gone->root, gone->object);
 	else if (request == NV_IOCTL_CONTROL)
@@ -276,11 +281,12 @@ static int answer(unsigned long request, void *arg)
 
 /* libcuda's own calls. A failure has no consequence: the context works, with the default slice */
 
-static uint32_t call_alloc(uint32_t root, uint32_t parent, uint32_t handle, uint32_t class, void *params, uint32_t size)
+static uint32_t call_alloc(uint32_t root, uint32_t parent, uint32_t handle, uint32_t class,
+			   void *params, uint32_t size)
 {
 	struct nv_alloc_rights a = {
-		.root = root, .parent = parent, .object = handle, .class = class, .params = (uintptr_t)params,
-		.params_size = size,
+		.root = root, .parent = parent, .object = handle, .class = class,
+		.params = (uintptr_t)params, .params_size = size,
 	};
 
 	return ioctl(control_fd, NV_IOCTL_ALLOC_RIGHTS, &a) || a.status ? 0 : a.object;
@@ -305,12 +311,14 @@ void vg_rm_open(struct CUctx_st *ctx)
 	struct nv_device_params device = { .device = ctx->gpu->index };
 	struct nv_subdevice_params subdevice = { .subdevice = 0 };
 	struct nv_group_params group = { .engine = 1 };
-	struct nv_preemption mode = { .flags = NV2080_SET_CILP, .group = GROUP, .compute = NV2080_COMPUTE_CILP };
+	struct nv_preemption mode = { .flags = NV2080_SET_CILP, .group = GROUP,
+				      .compute = NV2080_COMPUTE_CILP };
 	uint64_t slice_us = ctx->gpu->config.timeslice_ns / 1000;
-	struct nv_control m = { .object = SUBDEVICE, .cmd = NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE,
+	struct nv_control m = { .object = SUBDEVICE,
+				.cmd = NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE,
 				.params = (uintptr_t)&mode, .params_size = sizeof(mode) };
-	struct nv_control c = { .object = GROUP, .cmd = NVA06C_CTRL_CMD_SET_TIMESLICE, .params = (uintptr_t)&slice_us,
-				.params_size = sizeof(slice_us) };
+	struct nv_control c = { .object = GROUP, .cmd = NVA06C_CTRL_CMD_SET_TIMESLICE,
+				.params = (uintptr_t)&slice_us, .params_size = sizeof(slice_us) };
 	uint32_t root;
 
 	if (!rm_register)
@@ -336,7 +344,8 @@ void vg_rm_open(struct CUctx_st *ctx)
 	ctx->rm_group = GROUP;
 	c.client = m.client = root;
 	if (ioctl(control_fd, NV_IOCTL_CONTROL, &m))
-		vg_say("the control call that sets the preemption mode failed: %s", strerror(errno));
+		vg_say("the control call that sets the preemption mode failed: %s",
+		       strerror(errno));
 	if (ioctl(control_fd, NV_IOCTL_CONTROL, &c))
 		vg_say("the control call that sets the time slice failed: %s", strerror(errno));
 }

@@ -105,9 +105,12 @@ struct nv_gid_info {
 #define NV_IOCTL_ALLOC		_IOWR(NV_IOCTL_MAGIC, NV_ESC_RM_ALLOC, struct nv_alloc)
 #define NV_IOCTL_ALLOC_RIGHTS	_IOWR(NV_IOCTL_MAGIC, NV_ESC_RM_ALLOC, struct nv_alloc_rights)
 #define NV_IOCTL_CONTROL	_IOWR(NV_IOCTL_MAGIC, NV_ESC_RM_CONTROL, struct nv_control)
-_Static_assert(sizeof(struct nv_alloc) == 32 && sizeof(struct nv_alloc_rights) == 48, "as the driver has them");
-_Static_assert(sizeof(struct nv_control) == 32 && sizeof(struct nv_device_params) == 56, "as the driver has them");
-_Static_assert(sizeof(struct nv_gid_info) == 268 && sizeof(struct nv_preempt) == 8, "as the driver has them");
+_Static_assert(sizeof(struct nv_alloc) == 32 && sizeof(struct nv_alloc_rights) == 48,
+	       "as the driver has them");
+_Static_assert(sizeof(struct nv_control) == 32 && sizeof(struct nv_device_params) == 56,
+	       "as the driver has them");
+_Static_assert(sizeof(struct nv_gid_info) == 268 && sizeof(struct nv_preempt) == 8,
+	       "as the driver has them");
 
 /* An ioctl on the registered descriptor: 0, or -1 with errno */
 typedef int (*vgpu_rm_handler)(unsigned long request, void *arg);

@@ -59,6 +59,7 @@ EXPORT int fstat(int fd, struct stat *st)
 
 EXPORT int fstat64(int fd, struct stat64 *st)
 {
-	_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one layout on 64-bit systems");
+	_Static_assert(sizeof(struct stat) == sizeof(struct stat64),
+		       "one layout on 64-bit systems");
 	return fstat(fd, (struct stat *)st);
 }

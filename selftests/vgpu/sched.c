@@ -4,7 +4,8 @@
 #include <string.h>
 #include "sched.h"
 
-static const uint32_t carveouts[] = { 0, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 100 << 10, 132 << 10, 164 << 10, 228 << 10 };
+static const uint32_t carveouts[] = { 0, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 100 << 10,
+				      132 << 10, 164 << 10, 228 << 10 };
 
 void vg_sched_init(struct vg_device *d, const struct vg_config *config)
 {
@@ -65,7 +66,8 @@ static bool fits(const struct vg_config *c, const struct vg_sm *sm, const struct
 	if (c->carveout && sm->blocks && sm->carveout != need->carveout)
 		return false;
 	return sm->blocks < c->sm_blocks && sm->threads + need->threads <= c->sm_threads &&
-	       sm->regs + need->regs <= c->sm_regs && sm->smem + need->smem <= (c->carveout ? need->carveout : c->sm_smem);
+	       sm->regs + need->regs <= c->sm_regs &&
+	       sm->smem + need->smem <= (c->carveout ? need->carveout : c->sm_smem);
 }
 
 static void occupy(struct vg_sm *sm, const struct vg_need *need, uint32_t n)
@@ -85,7 +87,8 @@ static void vacate(struct vg_sm *sm, const struct vg_need *need, uint32_t n)
 	sm->smem -= n * need->smem;
 }
 
-int vg_sched_submit(struct vg_device *d, uint32_t proc, const struct vg_need *need, uint64_t blocks, int priority)
+int vg_sched_submit(struct vg_device *d, uint32_t proc, const struct vg_need *need, uint64_t blocks,
+		    int priority)
 {
 	for (int i = 0; i < VG_KERNELS_MAX; i++) {
 		struct vg_entry *e = &d->entry[i];
@@ -125,7 +128,8 @@ static struct vg_entry *head(struct vg_device *d, vg_procs procs)
 
 		if (!e->used || e->placed == e->total || !(procs >> e->proc & 1))
 			continue;
-		if (!best || e->priority < best->priority || (e->priority == best->priority && e->ticket < best->ticket))
+		if (!best || e->priority < best->priority ||
+		    (e->priority == best->priority && e->ticket < best->ticket))
 			best = e;
 	}
 	return best;
@@ -168,7 +172,10 @@ static vg_procs dispatch_group(struct vg_device *d, vg_procs procs)
 			if (i < 0)
 				return got;
 			occupy(&sms[i], &e->need, 1);
-			/* this order: vg_sched_repair() makes a block that is fresh and not held unplaced again */
+			/*
+			 * this order: vg_sched_repair() makes a block that is fresh and not held
+			 * unplaced again
+			 */
 			e->fresh[i]++;
 			atomic_signal_fence(memory_order_seq_cst);
 			e->held[i]++;
@@ -289,7 +296,8 @@ void vg_sched_join(struct vg_device *d, uint32_t proc, uint64_t key)
 		}
 	}
 	/* there are as many as processes, and @proc is in none */
-	d->group[vacant] = (struct vg_group) { .id = ++d->groups, .key = key, .slice_ns = d->config.timeslice_ns };
+	d->group[vacant] = (struct vg_group) { .id = ++d->groups, .key = key,
+					       .slice_ns = d->config.timeslice_ns };
 	d->proc[proc].group = vacant;
 }
 
@@ -355,7 +363,10 @@ vg_procs vg_sched_update(struct vg_device *d, uint64_t now)
 
 		next = next_group(d, work);
 		if (d->turn_start && (d->alone || next == d->active)) {
-			/* without competition slices follow each other: this is the one that @now falls into */
+			/*
+			 * without competition slices follow each other: this is the one that @now
+			 * falls into
+			 */
 			d->turn_start += (now - d->turn_start) / slice * slice;
 			d->slice_end = d->turn_start + slice;
 		} else if (next != d->active) {

@@ -30,7 +30,8 @@
 
 struct vg_config {
 	uint32_t sms, sm_threads, sm_blocks, sm_regs, sm_smem;
-	uint32_t carveout;	/* 1: SMs with resident blocks take only kernels of the same carve-out */
+	uint32_t carveout;	/* 1: SMs with resident blocks take only kernels of the same
+				 * carve-out */
 	uint32_t cc;		/* 90 */
 	uint32_t __pad;		/* shapes are compared by bytes */
 	uint64_t timeslice_ns;	/* of a group whose slice nobody has set */
@@ -69,17 +70,19 @@ struct vg_proc {
 	int32_t pid;
 	uint32_t wake;		/* futex: counts reasons to look */
 	uint32_t group;		/* in vg_device.group */
-	uint32_t feeding;	/* the engine is about to submit: the group has work, if not yet a kernel */
+	uint32_t feeding;	/* the engine is about to submit: the group has work, if not yet a
+				 * kernel */
 	uint32_t kernels;	/* entries in use */
 	uint64_t mem;		/* device memory allocated */
 };
 
 /*
- * A channel group. It exists as long as a process is in it, so there is no count that a dying process
- * could leave wrong.
+ * A channel group. It exists as long as a process is in it, so there is no count that a dying
+ * process could leave wrong.
  */
 struct vg_group {
-	uint64_t id;		/* order of creation, from 1: the place in the run list. Never used twice */
+	uint64_t id;		/* order of creation, from 1: the place in the run list. Never used
+				 * twice */
 	uint64_t key;		/* of its MPS server, VG_NO_MPS: one process without MPS */
 	uint64_t slice_ns;
 };
@@ -91,7 +94,8 @@ struct vg_device {
 	struct vg_config config;
 	uint64_t tickets, groups;	/* given out so far */
 	uint32_t active;	/* the group whose turn it is, VG_NOBODY none */
-	uint32_t alone;		/* no other group had work at the last look: its slices follow each other */
+	uint32_t alone;		/* no other group had work at the last look: its slices follow each
+				 * other */
 	uint64_t ran_last;	/* the id of the group that had the last turn, 0 none */
 	uint64_t ready_at;	/* end of the switch to the active group */
 	uint64_t turn_start;	/* when the active group's blocks first stepped, 0: not yet */
@@ -114,15 +118,20 @@ struct vg_device {
 typedef uint32_t vg_procs;
 _Static_assert(VG_PROCS_MAX <= 32, "one bit a process, and a group");
 
-void vg_sched_init(struct vg_device *d, const struct vg_config *config);	/* not the mutexes */
+/* not the mutexes */
+void vg_sched_init(struct vg_device *d, const struct vg_config *config);
 
 /* The most blocks of this need on one SM, 0 if it never fits */
 unsigned int vg_sched_fit(const struct vg_config *c, const struct vg_need *need);
-/* The carve-out that an SM gets for this kernel: @percent of its memory as the program asked, -1: for the most blocks */
+/*
+ * The carve-out that an SM gets for this kernel: @percent of its memory as the program asked, -1:
+ * for the most blocks
+ */
 uint32_t vg_sched_carveout(const struct vg_config *c, const struct vg_need *need, int percent);
 
 /* A kernel came to the head of its stream. Its entry, or -1: the queue is full. */
-int vg_sched_submit(struct vg_device *d, uint32_t proc, const struct vg_need *need, uint64_t blocks, int priority);
+int vg_sched_submit(struct vg_device *d, uint32_t proc, const struct vg_need *need, uint64_t blocks,
+		    int priority);
 /* Place what can be placed now. Returns the processes that got blocks. */
 vg_procs vg_sched_dispatch(struct vg_device *d);
 /* Take up one placed block: its SM, or -1. */
@@ -144,9 +153,15 @@ bool vg_sched_has_work(const struct vg_device *d, uint32_t group);
  * slice_end has passed. Returns the processes of the group whose turn begins.
  */
 vg_procs vg_sched_update(struct vg_device *d, uint64_t now);
-/* May @proc's blocks step at @now? Begins its group's slice if need be; *@wake: vg_sched_update()'s. */
+/*
+ * May @proc's blocks step at @now? Begins its group's slice if need be; *@wake:
+ * vg_sched_update()'s.
+ */
 bool vg_sched_turn(struct vg_device *d, uint32_t proc, uint64_t now, vg_procs *wake);
-/* The group's slice from its next turn on; a running one that is longer ends earlier. Wakes as above. */
+/*
+ * The group's slice from its next turn on; a running one that is longer ends earlier. Wakes as
+ * above.
+ */
 vg_procs vg_sched_set_slice(struct vg_device *d, uint32_t group, uint64_t ns, uint64_t now);
 /* End the group's turn, if it has it and another group has work. Wakes as above. */
 vg_procs vg_sched_preempt(struct vg_device *d, uint32_t group, uint64_t now);

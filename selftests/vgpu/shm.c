@@ -22,7 +22,8 @@
 
 #define MAGIC 0x76677032u	/* layout version: change it with struct vg_device */
 
-static bool fail(char *err, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static bool fail(char *err, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static bool fail(char *err, size_t size, const char *fmt, ...)
 {
 	va_list ap;
@@ -33,7 +34,8 @@ static bool fail(char *err, size_t size, const char *fmt, ...)
 	return false;
 }
 
-static bool env_number(const char *name, uint64_t *value, uint64_t low, uint64_t high, char *err, size_t err_size)
+static bool env_number(const char *name, uint64_t *value, uint64_t low, uint64_t high, char *err,
+		       size_t err_size)
 {
 	const char *s = getenv(name);
 	char *end;
@@ -44,15 +46,16 @@ static bool env_number(const char *name, uint64_t *value, uint64_t low, uint64_t
 	errno = 0;
 	v = strtoull(s, &end, 0);
 	if (*s == '-' || errno || *end || v < low || v > high)
-		return fail(err, err_size, "$%s is \"%s\": give a number from %llu to %llu", name, s,
-			    (unsigned long long)low, (unsigned long long)high);
+		return fail(err, err_size, "$%s is \"%s\": give a number from %llu to %llu", name,
+			    s, (unsigned long long)low, (unsigned long long)high);
 	*value = v;
 	return true;
 }
 
 bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size)
 {
-	uint64_t sms = 8, threads = 512, blocks = 16, slice = 20000, change = 200, cc = 90, mem = 2048, carveout = 1, smem = 100;
+	uint64_t sms = 8, threads = 512, blocks = 16, slice = 20000, change = 200, cc = 90,
+		mem = 2048, carveout = 1, smem = 100;
 
 	if (!env_number("VGPU_SMS", &sms, 1, VG_SMS_MAX, err, err_size) ||
 	    !env_number("VGPU_SM_THREADS", &threads, 32, 2048, err, err_size) ||
@@ -65,7 +68,8 @@ bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size)
 	    !env_number("VGPU_MEM_MB", &mem, 1, 1 << 20, err, err_size))
 		return false;
 	*c = (struct vg_config) {
-		.sms = (uint32_t)sms, .sm_threads = (uint32_t)threads, .sm_blocks = (uint32_t)blocks, .sm_regs = 65536,
+		.sms = (uint32_t)sms, .sm_threads = (uint32_t)threads,
+			.sm_blocks = (uint32_t)blocks, .sm_regs = 65536,
 		.sm_smem = (uint32_t)smem << 10, .carveout = (uint32_t)carveout, .cc = (uint32_t)cc,
 		.timeslice_ns = slice * 1000, .switch_ns = change * 1000, .mem = mem << 20,
 	};
@@ -145,7 +149,8 @@ bool vg_key_from_env(uint64_t *key, char *err, size_t err_size)
 		return true;
 	if (strcmp(mps, "1") && strcmp(mps, "auto"))
 		return fail(err, err_size, "$VGPU_MPS is \"%s\": give 0, 1 or auto", mps);
-	fd = vg_mps_connect(directory);	/* tells the daemon of a client, so that it starts a server */
+	/* tells the daemon of a client, so that it starts a server */
+	fd = vg_mps_connect(directory);
 	if (fd >= 0)
 		close(fd);
 	else if (!strcmp(mps, "auto"))
@@ -193,7 +198,8 @@ static bool anyone(const struct vg_device *d)
 }
 
 /* Called with the file locked: nobody else makes or changes the device's shape meanwhile */
-static bool prepare(struct vg_device *d, bool fresh, const char *name, const struct vg_config *config, char *err, size_t err_size)
+static bool prepare(struct vg_device *d, bool fresh, const char *name,
+		    const struct vg_config *config, char *err, size_t err_size)
 {
 	if (fresh || !d->magic) {	/* 0: whoever made it died half way */
 		init_mutex(&d->lock);
@@ -211,13 +217,15 @@ static bool prepare(struct vg_device *d, bool fresh, const char *name, const str
 	if (!anyone(d))
 		vg_sched_init(d, config);
 	else if (memcmp(&d->config, config, sizeof(*config)))
-		fprintf(stderr, "vgpu: the device /dev/shm%s is in use and keeps its shape: %u SMs, slices of %llu us\n",
-			name, d->config.sms, (unsigned long long)d->config.timeslice_ns / 1000);
+		fprintf(stderr, "vgpu: the device /dev/shm%s is in use and keeps its shape: %u "
+			"SMs, slices of %llu us\n", name, d->config.sms,
+			(unsigned long long)d->config.timeslice_ns / 1000);
 	vg_shm_unlock(d);
 	return true;
 }
 
-struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err, size_t err_size)
+struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err,
+			     size_t err_size)
 {
 	struct vg_device *d = NULL;
 	struct stat st;
@@ -226,7 +234,8 @@ struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, c
 
 	fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		fail(err, err_size, "cannot open /dev/shm%s: %s; is a tmpfs mounted on /dev/shm?", name, strerror(errno));
+		fail(err, err_size, "cannot open /dev/shm%s: %s; is a tmpfs mounted on /dev/shm?",
+		     name, strerror(errno));
 		return NULL;
 	}
 	do
@@ -387,7 +396,8 @@ uint32_t vg_shm_wakes(struct vg_device *d, uint32_t proc)
 
 void vg_shm_wait(struct vg_device *d, uint32_t proc, uint32_t seen, uint64_t ns)
 {
-	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000) };
 
 	futex(&d->proc[proc].wake, FUTEX_WAIT, seen, &t);
 }

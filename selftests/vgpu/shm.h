@@ -12,11 +12,12 @@
 
 /*
  * The device's shape, from the environment of the first process on it:
- *  VGPU_DEVICES (1) how many there are, each with its own SMs, memory, processes and turns, all of one shape;
- *  VGPU_NAME name of the object, of another device's VGPU_NAME.1 and so on; VGPU_SMS (8); VGPU_SM_THREADS (512), VGPU_SM_BLOCKS (16),
- *  VGPU_SM_SHARED_KB (100): of one SM; VGPU_CARVEOUT (1): SMs keep their split of shared memory until
- *  they are empty; VGPU_TIMESLICE_US (20000): the slice of a channel group until it is set;
- *  VGPU_SWITCH_US (200): what a switch between groups takes; VGPU_CC (90); VGPU_MEM_MB (2048).
+ *  VGPU_DEVICES (1) how many there are, each with its own SMs, memory, processes and turns, all of
+ *  one shape; VGPU_NAME name of the object, of another device's VGPU_NAME.1 and so on; VGPU_SMS
+ *  (8); VGPU_SM_THREADS (512), VGPU_SM_BLOCKS (16), VGPU_SM_SHARED_KB (100): of one SM;
+ *  VGPU_CARVEOUT (1): SMs keep their split of shared memory until they are empty; VGPU_TIMESLICE_US
+ *  (20000): the slice of a channel group until it is set; VGPU_SWITCH_US (200): what a switch
+ *  between groups takes; VGPU_CC (90); VGPU_MEM_MB (2048).
  * false: *err says which one is wrong.
  */
 bool vg_config_from_env(struct vg_config *c, char *err, size_t err_size);
@@ -28,16 +29,21 @@ bool vg_devices_from_env(unsigned int *n, unsigned int max, char *err, size_t er
  * as on a real system, else its own. VGPU_RM_REFUSE and VGPU_MPS_SERVER: see rm.h.
  */
 bool vg_key_from_env(uint64_t *key, char *err, size_t err_size);
-/* The MPS pipe directory by the environment, and a connection to the control daemon there, or -1 with errno. */
+/*
+ * The MPS pipe directory by the environment, and a connection to the control daemon there, or -1
+ * with errno.
+ */
 const char *vg_mps_directory(void);
 int vg_mps_connect(const char *directory);
 /* A pidfd of the server that the control daemon there has for its clients. -1: none */
 int vg_mps_server(void);
 
 /* Map the device, making it if need be. NULL: *err */
-struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err, size_t err_size);
+struct vg_device *vg_shm_map(const char *name, const struct vg_config *config, char *err,
+			     size_t err_size);
 void vg_shm_unmap(struct vg_device *d);
-const char *vg_shm_name(unsigned int index, char *buf, size_t size);	/* by $VGPU_NAME, or of the user */
+/* by $VGPU_NAME, or of the user */
+const char *vg_shm_name(unsigned int index, char *buf, size_t size);
 
 /*
  * Takes a slot for this process, in the channel group of @key: the slot's number, or -1 if all are

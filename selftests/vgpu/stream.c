@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Streams as queues of operations: order, the default stream's rules, waiting. The engine runs what stands at the heads. */
+/*
+ * Streams as queues of operations: order, the default stream's rules, waiting. The engine runs what
+ * stands at the heads.
+ */
 #include <stdlib.h>
 #include "vgpu.h"
 
@@ -235,11 +238,13 @@ bool vg_value_reached(const struct vg_op *op)
 	int64_t diff;
 
 	if (op->value.bytes == 4) {
-		now = __atomic_load_n((const uint32_t *)(uintptr_t)op->value.addr, __ATOMIC_ACQUIRE);
+		now = __atomic_load_n((const uint32_t *)(uintptr_t)op->value.addr,
+				      __ATOMIC_ACQUIRE);
 		diff = (int32_t)((uint32_t)now - (uint32_t)want);
 		want = (uint32_t)want;
 	} else {
-		now = __atomic_load_n((const uint64_t *)(uintptr_t)op->value.addr, __ATOMIC_ACQUIRE);
+		now = __atomic_load_n((const uint64_t *)(uintptr_t)op->value.addr,
+				      __ATOMIC_ACQUIRE);
 		diff = (int64_t)(now - want);
 	}
 	switch (op->value.flags & 3) {
@@ -280,7 +285,8 @@ static bool first_of_connection(const struct vg_op *op)
 	const struct CUstream_st *s = op->stream;
 
 	for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
-		const struct vg_op *first = o != s && o->connection == s->connection ? o->head : NULL;
+		const struct vg_op *first = o != s && o->connection == s->connection ?
+					    o->head : NULL;
 
 		while (first && (passes_connections(first) || begun(first)))
 			first = first->next;
@@ -299,7 +305,8 @@ bool vg_op_ready(const struct vg_op *op)
 		;	/* the graph was ready */
 	} else if (s == legacy) {
 		for (const struct CUstream_st *o = s->ctx->streams; o; o = o->next)
-			if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) && !passed(o, op->seq - 1))
+			if (o != s && !(o->flags & CU_STREAM_NON_BLOCKING) &&
+			    !passed(o, op->seq - 1))
 				return false;
 	} else if (!(s->flags & CU_STREAM_NON_BLOCKING) && legacy && !passed(legacy, op->seq - 1)) {
 		return false;

@@ -44,7 +44,8 @@ static CUresult push(struct CUstream_st *s, struct vg_op *op)
 CUDADRV_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	struct CUctx_st *ctx;
-	CUresult r = stream && !(flags & ~(unsigned int)CU_STREAM_NON_BLOCKING) ? vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = stream && !(flags & ~(unsigned int)CU_STREAM_NON_BLOCKING) ?
+		     vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -101,7 +102,10 @@ static CUresult synchronize(CUstream stream, bool own)
 	if (r)
 		return r;
 	if (s == s->ctx->legacy) {
-		/* the default stream is behind all blocking ones: an operation on it says when they are through */
+		/*
+		 * the default stream is behind all blocking ones: an operation on it says when they
+		 * are through
+		 */
 		struct vg_op *op = vg_op_new(VG_OP_FENCE);
 
 		r = vg_capture_forbids(s);
@@ -155,10 +159,12 @@ static CUresult get_ctx2(CUstream stream, bool own, CUcontext *ctx, CUgreenCtx *
 		*green = NULL;
 	return get(stream, own, CTX, ctx);
 }
-BOTH(cuStreamGetCtx_v2, (CUstream stream, CUcontext *ctx, CUgreenCtx *green), get_ctx2(stream, own, ctx, green))
+BOTH(cuStreamGetCtx_v2, (CUstream stream, CUcontext *ctx, CUgreenCtx *green),
+     get_ctx2(stream, own, ctx, green))
 
 /* Attributes: the priority is real, the others are hints that change nothing here */
-static CUresult attribute(CUstream stream, bool own, CUstreamAttrID id, CUstreamAttrValue *out, const CUstreamAttrValue *in)
+static CUresult attribute(CUstream stream, bool own, CUstreamAttrID id, CUstreamAttrValue *out,
+			  const CUstreamAttrValue *in)
 {
 	struct CUstream_st *s;
 	CUresult r = out || in ? enter(stream, own, &s) : CUDA_ERROR_INVALID_VALUE;
@@ -187,8 +193,10 @@ static CUresult attribute(CUstream stream, bool own, CUstreamAttrID id, CUstream
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
 	}
 }
-BOTH(cuStreamGetAttribute, (CUstream stream, CUstreamAttrID id, CUstreamAttrValue *v), attribute(stream, own, id, v, NULL))
-BOTH(cuStreamSetAttribute, (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *v), attribute(stream, own, id, NULL, v))
+BOTH(cuStreamGetAttribute, (CUstream stream, CUstreamAttrID id, CUstreamAttrValue *v),
+     attribute(stream, own, id, v, NULL))
+BOTH(cuStreamSetAttribute, (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *v),
+     attribute(stream, own, id, NULL, v))
 
 static CUresult copy_attributes(CUstream dst, CUstream src, bool own)
 {
@@ -211,7 +219,8 @@ static CUresult attach(CUstream stream, bool own, CUdeviceptr ptr)
 
 	return r ? r : vg_leave(vg_region_find(ptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
-BOTH(cuStreamAttachMemAsync, (CUstream stream, CUdeviceptr ptr, size_t size, unsigned int flags), attach(stream, own, ptr))
+BOTH(cuStreamAttachMemAsync, (CUstream stream, CUdeviceptr ptr, size_t size, unsigned int flags),
+     attach(stream, own, ptr))
 
 /* Capture: there is none, so no stream ever captures */
 
@@ -233,21 +242,23 @@ static CUresult host(CUstream stream, bool own, CUhostFn fn, CUstreamCallback ca
 	}
 	return push(s, op);
 }
-BOTH(cuLaunchHostFunc, (CUstream stream, CUhostFn fn, void *user), host(stream, own, fn, NULL, user))
+BOTH(cuLaunchHostFunc, (CUstream stream, CUhostFn fn, void *user),
+     host(stream, own, fn, NULL, user))
 BOTH(cuStreamAddCallback, (CUstream stream, CUstreamCallback fn, void *user, unsigned int flags),
      flags ? CUDA_ERROR_INVALID_VALUE : host(stream, own, NULL, fn, user))
 
 /* Waits and writes of values in memory */
 
-static struct vg_op *value_op(enum vg_op_kind kind, CUdeviceptr addr, uint64_t value, unsigned int bytes, unsigned int flags,
-			      CUresult *r)
+static struct vg_op *value_op(enum vg_op_kind kind, CUdeviceptr addr, uint64_t value,
+			      unsigned int bytes, unsigned int flags, CUresult *r)
 {
 	struct vg_op *op;
 
 	*r = CUDA_ERROR_INVALID_VALUE;
 	if (!addr || addr % bytes || !vg_region_covers(addr, bytes))
 		return NULL;
-	if (kind == VG_OP_WAIT_VALUE ? flags & ~(3u | CU_STREAM_WAIT_VALUE_FLUSH) : flags & ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+	if (kind == VG_OP_WAIT_VALUE ? flags & ~(3u | CU_STREAM_WAIT_VALUE_FLUSH) : flags &
+	    ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
 		return NULL;
 	op = vg_op_new(kind);
 	*r = op ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -260,8 +271,8 @@ static struct vg_op *value_op(enum vg_op_kind kind, CUdeviceptr addr, uint64_t v
 	return op;
 }
 
-static CUresult value(enum vg_op_kind kind, CUstream stream, bool own, CUdeviceptr addr, uint64_t value, unsigned int bytes,
-		      unsigned int flags)
+static CUresult value(enum vg_op_kind kind, CUstream stream, bool own, CUdeviceptr addr,
+		      uint64_t value, unsigned int bytes, unsigned int flags)
 {
 	struct CUstream_st *s;
 	struct vg_op *op;
@@ -273,7 +284,8 @@ static CUresult value(enum vg_op_kind kind, CUstream stream, bool own, CUdevicep
 	return op ? push(s, op) : vg_leave(r);
 }
 #define VALUE(name, kind, bits, suffix) \
-	BOTH(cuStream##name##Value##bits##suffix, (CUstream stream, CUdeviceptr addr, cuuint##bits##_t v, unsigned int flags), \
+	BOTH(cuStream##name##Value##bits##suffix, \
+	     (CUstream stream, CUdeviceptr addr, cuuint##bits##_t v, unsigned int flags), \
 	     value(kind, stream, own, addr, v, bits / 8, flags))
 VALUE(Wait, VG_OP_WAIT_VALUE, 32, )
 VALUE(Wait, VG_OP_WAIT_VALUE, 32, _v2)
@@ -292,17 +304,20 @@ struct vg_op *vg_values_new(unsigned int n, const CUstreamBatchMemOpParams *p, C
 	for (unsigned int i = 0; i < n; i++) {	/* all or none */
 		switch (p[i].operation) {
 		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address, p[i].waitValue.value, 4, p[i].waitValue.flags, r);
+			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address,
+				      p[i].waitValue.value, 4, p[i].waitValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address, p[i].waitValue.value64, 8, p[i].waitValue.flags, r);
+			op = value_op(VG_OP_WAIT_VALUE, p[i].waitValue.address,
+				      p[i].waitValue.value64, 8, p[i].waitValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address, p[i].writeValue.value, 4, p[i].writeValue.flags, r);
+			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address,
+				      p[i].writeValue.value, 4, p[i].writeValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address, p[i].writeValue.value64, 8, p[i].writeValue.flags,
-				      r);
+			op = value_op(VG_OP_WRITE_VALUE, p[i].writeValue.address,
+				      p[i].writeValue.value64, 8, p[i].writeValue.flags, r);
 			break;
 		case CU_STREAM_MEM_OP_BARRIER:
 		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
@@ -336,11 +351,13 @@ static bool refused(unsigned int n, const CUstreamBatchMemOpParams *p)
 	return false;
 }
 
-static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamBatchMemOpParams *p, unsigned int flags)
+static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamBatchMemOpParams *p,
+		      unsigned int flags)
 {
 	struct CUstream_st *s;
 	struct vg_op *ops;
-	CUresult r = n && n <= 256 && p && !flags ? enter(stream, own, &s) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = n && n <= 256 && p && !flags ? enter(stream, own, &s) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -349,9 +366,11 @@ static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamB
 	ops = vg_values_new(n, p, &r);
 	return vg_leave(r ? r : vg_push(s, ops));
 }
-BOTH(cuStreamBatchMemOp, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int flags),
+BOTH(cuStreamBatchMemOp, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p,
+			  unsigned int flags),
      batch(stream, own, n, p, flags))
-BOTH(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int flags),
+BOTH(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p,
+			     unsigned int flags),
      batch(stream, own, n, p, flags))
 
 /* Events */
@@ -360,7 +379,8 @@ CUDADRV_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
 	struct CUctx_st *ctx;
 	struct CUevent_st *e;
-	CUresult r = event && !(flags & ~7u) && !((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)) ?
+	CUresult r = event && !(flags & ~7u) &&
+		     !((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)) ?
 		     vg_enter_ctx(&ctx) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
@@ -419,14 +439,16 @@ static CUresult wait_event(CUstream stream, bool own, CUevent event, unsigned in
 {
 	struct CUstream_st *s;
 	struct vg_op *op;
-	CUresult r = flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : enter(stream, own, &s);
+	CUresult r = flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE :
+		     enter(stream, own, &s);
 
 	if (r)
 		return r;
 	if (!vg_handle_is(event, VG_EVENT))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	if (s->capture || event->captured)
-		return vg_leave(vg_capture_wait(s, event, s->capture && (flags & CU_EVENT_WAIT_EXTERNAL)));
+		return vg_leave(vg_capture_wait(s, event,
+						s->capture && (flags & CU_EVENT_WAIT_EXTERNAL)));
 	if (flags)
 		return vg_leave(CUDA_ERROR_ILLEGAL_STATE);
 	if (!event->mark)	/* never recorded */
@@ -438,7 +460,8 @@ static CUresult wait_event(CUstream stream, bool own, CUevent event, unsigned in
 	}
 	return push(s, op);
 }
-BOTH(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags), wait_event(stream, own, event, flags))
+BOTH(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags),
+     wait_event(stream, own, event, flags))
 
 static CUresult enter_event(CUevent event)
 {
@@ -470,7 +493,8 @@ CUDADRV_API CUresult cuEventQuery(CUevent event)
 {
 	CUresult r = enter_asked(event);
 
-	return r ? r : vg_leave(event->mark && !event->mark->done ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+	return r ? r : vg_leave(event->mark && !event->mark->done ? CUDA_ERROR_NOT_READY :
+				CUDA_SUCCESS);
 }
 
 CUDADRV_API CUresult cuEventSynchronize(CUevent event)
@@ -520,8 +544,8 @@ CUDADRV_API CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end
 
 	if (r)
 		return r;
-	if (!vg_handle_is(start, VG_EVENT) || !vg_handle_is(end, VG_EVENT) || !start->mark || !end->mark ||
-	    ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
+	if (!vg_handle_is(start, VG_EVENT) || !vg_handle_is(end, VG_EVENT) || !start->mark ||
+	    !end->mark || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
 		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
 	if (!start->mark->done || !end->mark->done)
 		return vg_leave(CUDA_ERROR_NOT_READY);

@@ -46,7 +46,8 @@ static const struct symbol *find(const char *name, int version, bool *known)
 			*known = true;
 			if (s->since <= version)
 				best = s;
-		} else if (!strcmp(s->symbol, name)) {	/* "cuMemAlloc_v2": that one, whatever the version */
+		/* "cuMemAlloc_v2": that one, whatever the version */
+		} else if (!strcmp(s->symbol, name)) {
 			*known = true;
 			best = s;
 		}
@@ -62,14 +63,16 @@ static bool strip_twin(const char *symbol, char *name, size_t size)
 {
 	size_t n = strlen(symbol);
 
-	if (n < 6 || n >= size || (strcmp(symbol + n - 5, "_ptsz") && strcmp(symbol + n - 5, "_ptds")))
+	if (n < 6 || n >= size || (strcmp(symbol + n - 5, "_ptsz") &&
+				   strcmp(symbol + n - 5, "_ptds")))
 		return false;
 	memcpy(name, symbol, n - 5);
 	name[n - 5] = '\0';
 	return true;
 }
 
-static CUresult lookup(const char *name, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+static CUresult lookup(const char *name, void **pfn, int version, cuuint64_t flags,
+		       CUdriverProcAddressQueryResult *status)
 {
 	bool own = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, known;
 	const struct symbol *s;
@@ -103,8 +106,8 @@ CUDADRV_API CUresult cuGetProcAddress(const char *name, void **pfn, int version,
 	return lookup(name, pfn, version, flags, NULL);
 }
 
-CUDADRV_API CUresult cuGetProcAddress_v2(const char *name, void **pfn, int version, cuuint64_t flags,
-					 CUdriverProcAddressQueryResult *status)
+CUDADRV_API CUresult cuGetProcAddress_v2(const char *name, void **pfn, int version,
+					 cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
 	return lookup(name, pfn, version, flags, status);
 }

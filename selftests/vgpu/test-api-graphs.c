@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The driver API of vgpu: graphs, captured and built by hand, and how launches of them are ordered. The errors of captures, of
- * edges and of cycles are those that an H200 gives with driver 580.159.
+ * The driver API of vgpu: graphs, captured and built by hand, and how launches of them are ordered.
+ * The errors of captures, of edges and of cycles are those that an H200 gives with driver 580.159.
  */
 #include <pthread.h>
 #include "test-api.h"
@@ -12,7 +12,8 @@ static CUdeviceptr buf;		/* 64 words */
 static bool clear(void)
 {
 	memset((void *)host, 0, 4096);
-	return !cuMemsetD32(buf, 0, 64) && !cuCtxSynchronize();	/* s1 and s2 are not ordered with it */
+	/* s1 and s2 are not ordered with it */
+	return !cuMemsetD32(buf, 0, 64) && !cuCtxSynchronize();
 }
 
 /* out[i] = in[i] + v, 32 words of buf */
@@ -28,7 +29,8 @@ static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
 	return (CUDA_KERNEL_NODE_PARAMS) { f, 1, 1, 1, 32, 1, 1, 0, params, NULL, NULL, NULL };
 }
 
-static CUresult stamp_node(CUgraphNode *n, CUgraph g, const CUgraphNode *deps, size_t n_deps, unsigned int word)
+static CUresult stamp_node(CUgraphNode *n, CUgraph g, const CUgraphNode *deps, size_t n_deps,
+			   unsigned int word)
 {
 	CUdeviceptr counter = at(1), out = at(word);
 	CUDA_KERNEL_NODE_PARAMS p = kernel(k_stamp, (void *[]){ &counter, &out });
@@ -171,7 +173,8 @@ static bool diamond(void)
 	OK(cuGraphHostNodeGetParams(c, &hq));
 	CHECK(hq.fn == note && hq.userData == hp.userData);
 	OK(cuGraphKernelNodeGetParams(b, &kp));
-	CHECK(kp.func == k_stamp && kp.blockDimX == 32 && *(CUdeviceptr *)kp.kernelParams[1] == at(3));
+	CHECK(kp.func == k_stamp && kp.blockDimX == 32 &&
+	      *(CUdeviceptr *)kp.kernelParams[1] == at(3));
 	OK(cuGraphInstantiate(&exec, g, 0));
 	OK(cuGraphLaunch(exec, s1));
 	OK(cuStreamSynchronize(s1));
@@ -290,12 +293,14 @@ static bool updates(void)
 	v = 1000;
 	OK(cuGraphExecKernelNodeSetParams(exec, nodes[1], &kp));
 	OK(cuGraphMemsetNodeGetParams(nodes[0], &mp));
-	CHECK(mp.dst == buf && mp.value == 1 && mp.elementSize == 4 && mp.width == 32 && mp.height == 1);
+	CHECK(mp.dst == buf && mp.value == 1 && mp.elementSize == 4 && mp.width == 32 &&
+	      mp.height == 1);
 	mp.value = 5;
 	OK(cuGraphExecMemsetNodeSetParams(exec, nodes[0], &mp, ctx));
 	CHECK(launched(exec) == 1005);
 	OK(cuGraphMemcpyNodeGetParams(nodes[2], &cp));
-	CHECK(cp.srcMemoryType == CU_MEMORYTYPE_DEVICE && cp.srcDevice == buf && cp.WidthInBytes == 4);
+	CHECK(cp.srcMemoryType == CU_MEMORYTYPE_DEVICE && cp.srcDevice == buf &&
+	      cp.WidthInBytes == 4);
 	cp.srcDevice = buf + 128;
 	OK(cuGraphExecMemcpyNodeSetParams(exec, nodes[2], &cp, ctx));
 	CHECK(launched(exec) == 0);
@@ -318,7 +323,10 @@ static bool updates(void)
 	return true;
 }
 
-/* Two graphs in flight: one waits for a word that the other one writes. One graph twice: one after the other */
+/*
+ * Two graphs in flight: one waits for a word that the other one writes. One graph twice: one after
+ * the other
+ */
 static bool in_flight(void)
 {
 	CUgraphExec waits, writes;
@@ -343,7 +351,10 @@ static bool in_flight(void)
 	OK(cuStreamSynchronize(s1));
 	OK(cuStreamSynchronize(s2));
 	CHECK(host[3] == 0 && host[2] == 1);
-	/* the same one on both streams: the second launch waits for the first, and both outlive what they were made of */
+	/*
+	 * the same one on both streams: the second launch waits for the first, and both outlive
+	 * what they were made of
+	 */
 	CHECK(clear());
 	OK(cuGraphLaunch(waits, s1));
 	OK(cuGraphLaunch(waits, s2));
@@ -432,7 +443,8 @@ static bool to_graph(void)
 	OK(cuGraphAddEmptyNode(&b, g, NULL, 0));
 	OK(cuStreamBeginCaptureToGraph(s1, g, &a, NULL, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	OK(cuStreamGetCaptureInfo(s1, &status, &id, &same, &deps, &data, &n));
-	CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id && same == g && n == 1 && deps[0] == a);
+	CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id && same == g && n == 1 &&
+	      deps[0] == a);
 	IS(INVALID_VALUE, cuGraphDestroy(g));
 	OK(cuStreamUpdateCaptureDependencies(s1, &b, NULL, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
 	OK(stamp(s1, 1, 2, 32));
@@ -509,7 +521,10 @@ static bool forbidden(void)
 		UNSAFE(cuStreamSynchronize(s2));
 		UNSAFE(cuStreamQuery(s2));
 		UNSAFE(cuStreamSynchronize(NULL));
-		/* a synchronous set is only an operation of the legacy stream, which no non-blocking stream concerns */
+		/*
+		 * a synchronous set is only an operation of the legacy stream, which no
+		 * non-blocking stream concerns
+		 */
 		OK(cuStreamBeginCapture(s1, (CUstreamCaptureMode)mode));
 		OK(cuMemsetD8(buf, 0, 4));
 		OK(cuStreamEndCapture(s1, NULL));
@@ -601,7 +616,10 @@ static bool out_of_turn(void)
 	OK(cuEventRecord(e, s1));
 	IS(CAPTURED_EVENT, cuEventQuery(e));
 	CHECK(invalidated());
-	/* only a relaxed capture may be ended by another thread, but it ends; a global one forbids it to allocate */
+	/*
+	 * only a relaxed capture may be ended by another thread, but it ends; a global one forbids
+	 * it to allocate
+	 */
 	CHECK(elsewhere(CU_STREAM_CAPTURE_MODE_GLOBAL, thread_ends));
 	CHECK(of_thread == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 	IS(ILLEGAL_STATE, cuStreamEndCapture(s1, &g));
@@ -712,17 +730,21 @@ static bool user_objects(void)
 
 void graphs_tests(void)
 {
-	if (cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING) || cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING) ||
-	    cuStreamCreate(&blocking, 0) || cuMemAlloc(&buf, 256)) {
+	if (cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING) ||
+	    cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING) || cuStreamCreate(&blocking, 0) ||
+	    cuMemAlloc(&buf, 256)) {
 		tap_ok(false, "graphs: streams and memory");
 		return;
 	}
-	tap_ok(chain(), "graphs: what was captured does what it does directly, a hundred times too");
+	tap_ok(chain(), "graphs: what was captured does what it does directly, a "
+	       "hundred times too");
 	tap_ok(fork_join(), "graphs: branches of one run together and join");
-	tap_ok(diamond(), "graphs: nodes added one by one, a host function among them, and asked for");
+	tap_ok(diamond(), "graphs: nodes added one by one, a host function among them, "
+	       "and asked for");
 	tap_ok(children(), "graphs: graphs in graphs, and clones");
 	tap_ok(updates(), "graphs: updates of executable ones");
-	tap_ok(in_flight(), "graphs: two in flight; launches of one in order, though it is destroyed");
+	tap_ok(in_flight(), "graphs: two in flight; launches of one in order, though "
+	       "it is destroyed");
 	tap_ok(outside(), "graphs: events outside, waits and writes of values");
 	tap_ok(to_graph(), "graphs: captures into one, and their dependencies");
 	tap_ok(forbidden(), "captures: what they forbid invalidates them");

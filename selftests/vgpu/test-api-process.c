@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver API of vgpu: several processes on one device, and what becomes of the others when one fails or dies */
+/*
+ * The driver API of vgpu: several processes on one device, and what becomes of the others when one
+ * fails or dies
+ */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -8,7 +11,10 @@
 
 static const char *program;
 
-/* This program again, in a role; says a line once it has done its part, which is read here. stderr goes to @err if given */
+/*
+ * This program again, in a role; says a line once it has done its part, which is read here. stderr
+ * goes to @err if given
+ */
 static pid_t start(const char *role, int *out)
 {
 	int fd[2];
@@ -37,7 +43,8 @@ static bool read_until(int fd, const char *word, char *text, size_t size)
 	ssize_t got;
 
 	text[0] = '\0';
-	while (!strstr(text, word) && n < size - 1 && (got = read(fd, text + n, size - 1 - n)) > 0) {
+	while (!strstr(text, word) && n < size - 1 &&
+	       (got = read(fd, text + n, size - 1 - n)) > 0) {
 		n += (size_t)got;
 		text[n] = '\0';
 	}
@@ -70,8 +77,10 @@ static int wild(void)
 
 	if (!prepare() || run(k_wild, 1, 32, NULL, NULL))
 		return 1;
-	good = cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS && cuMemAlloc(&p, 4) == CUDA_ERROR_ILLEGAL_ADDRESS &&
-	       cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS && run(k_wild, 1, 32, NULL, NULL) == CUDA_ERROR_ILLEGAL_ADDRESS;
+	good = cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS &&
+	       cuMemAlloc(&p, 4) == CUDA_ERROR_ILLEGAL_ADDRESS &&
+	       cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS &&
+	       run(k_wild, 1, 32, NULL, NULL) == CUDA_ERROR_ILLEGAL_ADDRESS;
 	printf("%s\n", good ? "as it should be" : "something else");
 	return 0;
 }
@@ -87,10 +96,14 @@ static void count(void *word)
 	++*(volatile uint32_t *)word;
 }
 
-/* A node of a graph faults while a host function of the same launch runs: nothing behind either of them does */
+/*
+ * A node of a graph faults while a host function of the same launch runs: nothing behind either of
+ * them does
+ */
 static int wild_graph(void)
 {
-	CUDA_KERNEL_NODE_PARAMS kp = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1 };
+	CUDA_KERNEL_NODE_PARAMS kp = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32,
+				       .blockDimY = 1, .blockDimZ = 1 };
 	CUDA_HOST_NODE_PARAMS hp = { wait_word, NULL }, after = { count, NULL };
 	CUgraphNode a, b, c, d;
 	CUgraphExec exec;
@@ -103,15 +116,19 @@ static int wild_graph(void)
 	kp.func = k_wild;
 	hp.userData = (void *)&host[0];
 	after.userData = (void *)&host[1];
-	if (cuEventCreate(&e, 0) || cuGraphCreate(&g, 0) || cuGraphAddHostNode(&a, g, NULL, 0, &hp) ||
-	    cuGraphAddKernelNode(&b, g, NULL, 0, &kp) || cuGraphAddHostNode(&c, g, (CUgraphNode[]){ a, b }, 2, &after) ||
-	    cuGraphAddEventRecordNode(&d, g, &b, 1, e) || cuGraphInstantiate(&exec, g, 0) || cuGraphLaunch(exec, NULL))
+	if (cuEventCreate(&e, 0) || cuGraphCreate(&g, 0) ||
+	    cuGraphAddHostNode(&a, g, NULL, 0, &hp) || cuGraphAddKernelNode(&b, g, NULL, 0, &kp) ||
+	    cuGraphAddHostNode(&c, g, (CUgraphNode[]){ a, b }, 2, &after) ||
+	    cuGraphAddEventRecordNode(&d, g, &b, 1, e) || cuGraphInstantiate(&exec, g, 0) ||
+	    cuGraphLaunch(exec, NULL))
 		return 1;
-	for (polls = 0; polls < 100000 && cuDeviceGetCount(&n) != CUDA_ERROR_ILLEGAL_ADDRESS; polls++)
+	for (polls = 0; polls < 100000 && cuDeviceGetCount(&n) != CUDA_ERROR_ILLEGAL_ADDRESS;
+	     polls++)
 		usleep(100);
 	host[0] = 1;
-	printf("%s\n", cuGraphLaunch(exec, NULL) == CUDA_ERROR_ILLEGAL_ADDRESS && cuEventSynchronize(e) == CUDA_ERROR_ILLEGAL_ADDRESS &&
-	       !host[1] ? "as it should be" : "something else");
+	printf("%s\n", cuGraphLaunch(exec, NULL) == CUDA_ERROR_ILLEGAL_ADDRESS &&
+	       cuEventSynchronize(e) == CUDA_ERROR_ILLEGAL_ADDRESS && !host[1] ? "as it should be" :
+	       "something else");
 	return 0;
 }
 
@@ -121,9 +138,11 @@ static int write_readonly(void)
 	CUdeviceptr d = (CUdeviceptr)(uintptr_t)p;
 	uint32_t v = 1;
 
-	if (!prepare() || cuMemHostRegister(p, 4096, CU_MEMHOSTREGISTER_READ_ONLY) || run(k_set, 1, 1, NULL, (void *[]){ &d, &v }))
+	if (!prepare() || cuMemHostRegister(p, 4096, CU_MEMHOSTREGISTER_READ_ONLY) ||
+	    run(k_set, 1, 1, NULL, (void *[]){ &d, &v }))
 		return 1;
-	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" : "something else");
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" :
+	       "something else");
 	return 0;
 }
 
@@ -133,9 +152,11 @@ static int use_freed(void)
 	CUdeviceptr d, other;
 	uint32_t v = 1;
 
-	if (!prepare() || cuMemAlloc(&d, 400) || cuMemFree(d) || cuMemAlloc(&other, 400) || run(k_set, 1, 1, NULL, (void *[]){ &d, &v }))
+	if (!prepare() || cuMemAlloc(&d, 400) || cuMemFree(d) || cuMemAlloc(&other, 400) ||
+	    run(k_set, 1, 1, NULL, (void *[]){ &d, &v }))
 		return 1;
-	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" : "something else");
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" :
+	       "something else");
 	return 0;
 }
 
@@ -152,23 +173,29 @@ static int use_beyond(void)
 	at = d + 512;
 	if (run(k_set, 1, 1, NULL, (void *[]){ &at, &v }))
 		return 1;
-	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" : "something else");
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? "as it should be" :
+	       "something else");
 	return 0;
 }
 
 static int race(void)
 {
-	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry racy(.param .u64 p)\n{\n"
-		".reg .b64 %rd1; .reg .b32 %r1; ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x;\nst.global.u32 [%rd1], %r1; ret;\n}\n";
+	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				  ".visible .entry racy(.param .u64 p)\n{\n"
+		".reg .b64 %rd1; .reg .b32 %r1; ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x;\n"
+		"st.global.u32 [%rd1], %r1; ret;\n}\n";
 	CUmodule m;
 	CUfunction f;
 	CUdeviceptr d;
 
-	if (!prepare() || cuMemAlloc(&d, 400) || cuModuleLoadData(&m, ptx) || cuModuleGetFunction(&f, m, "racy"))
+	if (!prepare() || cuMemAlloc(&d, 400) || cuModuleLoadData(&m, ptx) ||
+	    cuModuleGetFunction(&f, m, "racy"))
 		return 1;
-	if (run(f, 1, 32, NULL, (void *[]){ &d }) || cuCtxSynchronize() || run(f, 3, 32, NULL, (void *[]){ &d }))
+	if (run(f, 1, 32, NULL, (void *[]){ &d }) || cuCtxSynchronize() ||
+	    run(f, 3, 32, NULL, (void *[]){ &d }))
 		return 1;
-	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED ? "as it should be" : "something else");
+	printf("%s\n", cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED ? "as it should be" :
+	       "something else");
 	return 0;
 }
 
@@ -286,12 +313,17 @@ static bool checked(void)
 	bool good;
 
 	setenv("VGPU_CHECK", "all", 1);
-	good = child_says("freed", "as it should be", text, sizeof(text)) && strstr(text, "which were freed");
-	good = good && child_says("beyond", "as it should be", text, sizeof(text)) && strstr(text, "behind the 400 bytes at 0x");
-	good = good && child_says("race", "as it should be", text, sizeof(text)) && strstr(text, "data race on global") &&
-	       strstr(text, "kernel racy") && strstr(text, "line 7") && strstr(text, "CUDA_ERROR_LAUNCH_FAILED");
+	good = child_says("freed", "as it should be", text, sizeof(text)) &&
+	       strstr(text, "which were freed");
+	good = good && child_says("beyond", "as it should be", text, sizeof(text)) &&
+	       strstr(text, "behind the 400 bytes at 0x");
+	good = good && child_says("race", "as it should be", text, sizeof(text)) &&
+	       strstr(text, "data race on global") &&
+	       strstr(text, "kernel racy") && strstr(text, "line 7") &&
+	       strstr(text, "CUDA_ERROR_LAUNCH_FAILED");
 	setenv("VGPU_CHECK", "al", 1);
-	good = good && !child_says("sum", "as it should be", text, sizeof(text)) && strstr(text, "$VGPU_CHECK is \"al\"");
+	good = good && !child_says("sum", "as it should be", text, sizeof(text)) &&
+	       strstr(text, "$VGPU_CHECK is \"al\"");
 	unsetenv("VGPU_CHECK");
 	/* the same sums, whatever the order */
 	setenv("VGPU_SEED", "7", 1);
@@ -322,7 +354,10 @@ static bool leaving(void)
 	return true;
 }
 
-/* Another device, without MPS: two processes that each fill it both go on, and neither has to end for it */
+/*
+ * Another device, without MPS: two processes that each fill it both go on, and neither has to end
+ * for it
+ */
 static bool time_slices(void)
 {
 	char name[64], text[512];
@@ -351,7 +386,8 @@ void process_tests(const char *self)
 	tap_ok(side_by_side(), "two processes share the device");
 	tap_ok(killed(), "a killed process's places are given back");
 	tap_ok(faulting(), "a kernel's fault stays with its process, is told, and sticks");
-	tap_ok(checked(), "what $VGPU_CHECK finds is told, and the launch fails; $VGPU_SEED and $VGPU_SHUFFLE change no result");
+	tap_ok(checked(), "what $VGPU_CHECK finds is told, and the launch fails; $VGPU_SEED and "
+	       "$VGPU_SHUFFLE change no result");
 	tap_ok(read_only(), "a kernel cannot write to memory registered read-only");
 	tap_ok(leaving(), "a process can exit while its kernel runs");
 	tap_ok(time_slices(), "without MPS a process gets its turn while another fills the device");

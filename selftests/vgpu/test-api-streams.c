@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver API of vgpu: order within and between streams. Kernels that wait for a word stand in for long ones. */
+/*
+ * The driver API of vgpu: order within and between streams. Kernels that wait for a word stand in
+ * for long ones.
+ */
 #include <unistd.h>
 #include "test-api.h"
 
 static CUstream blocking, other, free1, free2;
 
-/* Words of pinned memory: 0 the flag that spin waits for, 1 the counter of stamps, from 2 on the stamps */
+/*
+ * Words of pinned memory: 0 the flag that spin waits for, 1 the counter of stamps, from 2 on the
+ * stamps
+ */
 static void clear(void)
 {
 	memset((void *)host, 0, 4096);
@@ -81,7 +87,8 @@ static bool events(void)
 static bool values(void)
 {
 	static const struct { unsigned int flag; uint32_t before, want, after; } cases[] = {
-		{ CU_STREAM_WAIT_VALUE_GEQ, 4, 5, 6 }, { CU_STREAM_WAIT_VALUE_GEQ, 0xfffffff0u, 2, 2 },
+		{ CU_STREAM_WAIT_VALUE_GEQ, 4, 5, 6 },
+		{ CU_STREAM_WAIT_VALUE_GEQ, 0xfffffff0u, 2, 2 },
 		{ CU_STREAM_WAIT_VALUE_EQ, 4, 5, 5 }, { CU_STREAM_WAIT_VALUE_AND, 5, 2, 6 },
 		{ CU_STREAM_WAIT_VALUE_NOR, 0xffffffffu, 0, 0xfffffffeu },
 	};
@@ -227,7 +234,10 @@ static bool priorities(void)
 	return true;
 }
 
-/* The blocks of the first kernel go before those of the second, though one of these would fit beside two of those */
+/*
+ * The blocks of the first kernel go before those of the second, though one of these would fit
+ * beside two of those
+ */
 static bool leftover(void)
 {
 	CUdeviceptr flag = at(0);
@@ -299,12 +309,14 @@ static bool capture(void)
 
 void streams_tests(void)
 {
-	if (cuStreamCreate(&blocking, 0) || cuStreamCreate(&other, 0) || cuStreamCreate(&free1, CU_STREAM_NON_BLOCKING) ||
+	if (cuStreamCreate(&blocking, 0) || cuStreamCreate(&other, 0) ||
+	    cuStreamCreate(&free1, CU_STREAM_NON_BLOCKING) ||
 	    cuStreamCreate(&free2, CU_STREAM_NON_BLOCKING)) {
 		tap_ok(false, "streams");
 		return;
 	}
-	tap_ok(order(), "streams: what is issued in order runs in order; pageable memory is staged");
+	tap_ok(order(), "streams: what is issued in order runs in order; pageable "
+	       "memory is staged");
 	tap_ok(together(), "streams: kernels of two streams run together");
 	tap_ok(events(), "events order streams");
 	tap_ok(values(), "values: waits of every kind hold back their stream only");

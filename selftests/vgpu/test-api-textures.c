@@ -5,22 +5,34 @@
 static const char text[] =
 	".version 7.0\n.target sm_50\n.address_size 64\n"
 	/* out[t] = tex2D(h, at[2 t], at[2 t + 1]) */
-	".visible .entry read2(.param .u64 h, .param .u64 out, .param .u64 at)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<9>; .reg .f32 %f<9>;\n"
-	"ld.param.u64 %rd1, [h]; ld.param.u64 %rd2, [out]; ld.param.u64 %rd3, [at]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4;\n"
-	"add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4; add.s64 %rd3, %rd3, %rd4; ld.global.v2.f32 {%f1, %f2}, [%rd3];\n"
-	"tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}]; st.global.f32 [%rd2], %f3; ret;\n}\n"
-	".visible .entry read1(.param .u64 h, .param .u64 out)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
-	"ld.param.u64 %rd1, [h]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd2, %rd2, %rd4;\n"
-	"tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {%r1}]; add.s32 %r2, %r2, %r3; st.global.u32 [%rd2], %r2; ret;\n}\n"
+	".visible .entry read2(.param .u64 h, .param .u64 out, .param .u64 at)\n{\n"
+	".reg .b32 %r<4>; .reg .b64 %rd<9>; .reg .f32 %f<9>;\n"
+	"ld.param.u64 %rd1, [h]; ld.param.u64 %rd2, [out]; ld.param.u64 %rd3, [at]; "
+	"mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4;\n"
+	"add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4; add.s64 %rd3, %rd3, %rd4; "
+	"ld.global.v2.f32 {%f1, %f2}, [%rd3];\n"
+	"tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}]; "
+	"st.global.f32 [%rd2], %f3; ret;\n}\n"
+	".visible .entry read1(.param .u64 h, .param .u64 out)\n{\n"
+	".reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+	"ld.param.u64 %rd1, [h]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; "
+	"mul.wide.u32 %rd4, %r1, 4; add.s64 %rd2, %rd2, %rd4;\n"
+	"tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {%r1}]; add.s32 %r2, %r2, %r3; "
+	"st.global.u32 [%rd2], %r2; ret;\n}\n"
 	".visible .entry fill(.param .u64 h)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
-	"ld.param.u64 %rd1, [h]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r1, 2; mad.lo.u32 %r4, %r2, 100, %r1;\n"
+	"ld.param.u64 %rd1, [h]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r1, 2; "
+	"mad.lo.u32 %r4, %r2, 100, %r1;\n"
 	"sust.b.2d.b32.trap [%rd1, {%r3, %r2}], %r4; ret;\n}\n"
 	/* out[t] = line[t] + board[t], which is 7 then */
 	".global .texref line; .visible .global .surfref board; .global .u32 plain;\n"
-	".visible .entry named(.param .u64 out)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<4>;\n"
-	"ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd2, %rd2, %rd4; shl.b32 %r2, %r1, 2;\n"
-	"suld.b.1d.b32.trap %r3, [board, {%r2}]; mov.u32 %r4, 7; sust.b.1d.b32.trap [board, {%r2}], %r4;\n"
-	"tex.1d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [line, {%r1}]; add.s32 %r3, %r3, %r4; txq.width.b32 %r4, [line]; mul.lo.s32 %r4, %r4, 1000;\n"
+	".visible .entry named(.param .u64 out)\n{\n"
+	".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<4>;\n"
+	"ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; "
+	"add.s64 %rd2, %rd2, %rd4; shl.b32 %r2, %r1, 2;\n"
+	"suld.b.1d.b32.trap %r3, [board, {%r2}]; mov.u32 %r4, 7; "
+	"sust.b.1d.b32.trap [board, {%r2}], %r4;\n"
+	"tex.1d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [line, {%r1}]; add.s32 %r3, %r3, %r4; "
+	"txq.width.b32 %r4, [line]; mul.lo.s32 %r4, %r4, 1000;\n"
 	"add.s32 %r3, %r3, %r4; st.global.u32 [%rd2], %r3; ret;\n}\n";
 
 static CUfunction read2, read1, fill, named;
@@ -30,8 +42,10 @@ static bool arrays(void)
 {
 	CUDA_ARRAY_DESCRIPTOR d = { 5, 3, CU_AD_FORMAT_FLOAT, 1 }, got;
 	CUDA_ARRAY3D_DESCRIPTOR d3 = { 4, 4, 2, CU_AD_FORMAT_UNSIGNED_INT8, 2, 0 }, got3;
-	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .WidthInBytes = 20, .Height = 3 };
-	CUDA_MEMCPY3D c3 = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .dstMemoryType = CU_MEMORYTYPE_HOST, .srcXInBytes = 2, .srcY = 1, .srcZ = 1,
+	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .dstMemoryType = CU_MEMORYTYPE_ARRAY, .WidthInBytes = 20, .Height = 3 };
+	CUDA_MEMCPY3D c3 = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .dstMemoryType =
+			     CU_MEMORYTYPE_HOST, .srcXInBytes = 2, .srcY = 1, .srcZ = 1,
 			     .WidthInBytes = 6, .Height = 3, .Depth = 1 };
 	float in[3][5], out[5];
 	uint8_t bytes[2][4][8], back[3][6];
@@ -42,7 +56,8 @@ static bool arrays(void)
 	OK(cuMemGetInfo(&before, &total));
 	OK(cuArrayCreate(&a, &d));
 	OK(cuArrayGetDescriptor(&got, a));
-	CHECK(got.Width == 5 && got.Height == 3 && got.Format == CU_AD_FORMAT_FLOAT && got.NumChannels == 1);
+	CHECK(got.Width == 5 && got.Height == 3 && got.Format == CU_AD_FORMAT_FLOAT &&
+	      got.NumChannels == 1);
 	for (i = 0; i < 15; i++)
 		in[i / 5][i % 5] = (float)i;
 	c.srcHost = in;
@@ -64,11 +79,14 @@ static bool arrays(void)
 	IS(INVALID_VALUE, cuMemcpyAtoH(out, a, 4, 20));
 	OK(cuArray3DCreate(&a3, &d3));
 	OK(cuArray3DGetDescriptor(&got3, a3));
-	CHECK(got3.Width == 4 && got3.Height == 4 && got3.Depth == 2 && got3.NumChannels == 2 && !got3.Flags);
+	CHECK(got3.Width == 4 && got3.Height == 4 && got3.Depth == 2 && got3.NumChannels == 2 &&
+	      !got3.Flags);
 	for (i = 0; i < 64; i++)
 		bytes[i / 32][i / 8 % 4][i % 8] = (uint8_t)i;
-	OK(cuMemcpy3D(&(CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = bytes, .srcPitch = 8, .srcHeight = 4,
-					.dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a3, .WidthInBytes = 8, .Height = 4, .Depth = 2 }));
+	OK(cuMemcpy3D(&(CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = bytes,
+					.srcPitch = 8, .srcHeight = 4,
+					.dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a3,
+					.WidthInBytes = 8, .Height = 4, .Depth = 2 }));
 	c3.srcArray = a3;
 	c3.dstHost = back;
 	c3.dstPitch = 6;
@@ -91,7 +109,9 @@ static bool arrays(void)
 static bool textures(void)
 {
 	CUDA_ARRAY_DESCRIPTOR d = { 4, 2, CU_AD_FORMAT_FLOAT, 1 };
-	CUDA_TEXTURE_DESC t = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP }, .filterMode = CU_TR_FILTER_MODE_LINEAR }, tgot;
+	CUDA_TEXTURE_DESC t = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP,
+						 CU_TR_ADDRESS_MODE_CLAMP },
+						 .filterMode = CU_TR_FILTER_MODE_LINEAR }, tgot;
 	CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY }, got;
 	static const float image[2][4] = { { 0, 1, 2, 3 }, { 10, 11, 12, 13 } };
 	CUtexObject h, h2;
@@ -108,13 +128,15 @@ static bool textures(void)
 	f = (float *)(uintptr_t)(host + 520);
 	memcpy(f, (float[]){ 1, 1, 3.5f, 1.5f, 0.5f, 0.75f }, 24);
 	OK(cuArrayCreate(&a, &d));
-	OK(cuMemcpy2D(&(CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = image, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a,
+	OK(cuMemcpy2D(&(CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = image,
+					.dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a,
 					.WidthInBytes = 16, .Height = 2 }));
 	r.res.array.hArray = a;
 	OK(cuTexObjectCreate(&h, &r, &t, NULL));
 	OK(cuTexObjectGetResourceDesc(&got, h));
 	OK(cuTexObjectGetTextureDesc(&tgot, h));
-	CHECK(got.resType == CU_RESOURCE_TYPE_ARRAY && got.res.array.hArray == a && tgot.filterMode == CU_TR_FILTER_MODE_LINEAR);
+	CHECK(got.resType == CU_RESOURCE_TYPE_ARRAY && got.res.array.hArray == a &&
+	      tgot.filterMode == CU_TR_FILTER_MODE_LINEAR);
 	f = (float *)(uintptr_t)(host + 512);
 	OK(run(read2, 1, 3, NULL, (void *[]){ &h, &out, (CUdeviceptr[]){ out + 32 } }));
 	OK(cuCtxSynchronize());
@@ -180,7 +202,8 @@ static bool surfaces(void)
 	OK(cuSurfObjectGetResourceDesc(&got, h));
 	CHECK(got.resType == CU_RESOURCE_TYPE_ARRAY && got.res.array.hArray == a);
 	OK(run(fill, 3, 8, NULL, (void *[]){ &h }));
-	OK(cuMemcpy2D(&(CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out,
+	OK(cuMemcpy2D(&(CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a,
+					.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out,
 					.WidthInBytes = 32, .Height = 3 }));
 	CHECK(out[0][0] == 0 && out[0][7] == 7 && out[2][5] == 205);
 	OK(cuSurfObjectDestroy(h));
@@ -194,7 +217,8 @@ static bool surfaces(void)
 static bool references(void)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = { 4, 0, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, 2 };
-	CUdeviceptr mem, got, out = (CUdeviceptr)(uintptr_t)(host + 512), gate = (CUdeviceptr)(uintptr_t)(host + 600);
+	CUdeviceptr mem, got, out = (CUdeviceptr)(uintptr_t)(host + 512),
+		gate = (CUdeviceptr)(uintptr_t)(host + 600);
 	CUaddress_mode mode;
 	CUarray_format format;
 	unsigned int flags;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver API of vgpu: device, contexts, modules, memory, launches and their errors, entry points */
+/*
+ * The driver API of vgpu: device, contexts, modules, memory, launches and their errors, entry
+ * points
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "test-api.h"
@@ -144,7 +147,8 @@ static bool libraries(void)
 	OK(cuLibraryGetKernel(&k, lib, "set"));
 	OK(cuKernelGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, k, 0));
 	CHECK(regs >= 16);
-	OK(run((CUfunction)k, 1, 1, NULL, (void *[]){ &p, &v }));	/* a kernel handle is as good as a function's */
+	/* a kernel handle is as good as a function's */
+	OK(run((CUfunction)k, 1, 1, NULL, (void *[]){ &p, &v }));
 	OK(cuCtxSynchronize());
 	CHECK(host[0] == 77);
 	OK(cuLibraryGetModule(&m, lib));
@@ -159,11 +163,12 @@ static bool launches(void)
 	uint32_t in[256], out[256], v = 1000;
 	size_t size = 20;
 	struct { CUdeviceptr out, in; uint32_t v; } packed;
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			  &size, CU_LAUNCH_PARAM_END };
 	void *params[] = { &d, &d, &v };
 	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -3 };
-	CUlaunchConfig c = { .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1,
-			     .attrs = &attr, .numAttrs = 1 };
+	CUlaunchConfig c = { .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128,
+			     .blockDimY = 1, .blockDimZ = 1, .attrs = &attr, .numAttrs = 1 };
 	CUfunction big, bound;
 	int n;
 
@@ -198,10 +203,12 @@ static bool launches(void)
 	CHECK(n == 64);
 	/* more than 48 KiB of shared memory only for those who ask */
 	OK(cuModuleGetFunction(&big, module, "big"));
-	IS(INVALID_VALUE, cuLaunchKernel(big, 1, 1, 1, 32, 1, 1, 20000, NULL, (void *[]){ &p }, NULL));
+	IS(INVALID_VALUE, cuLaunchKernel(big, 1, 1, 1, 32, 1, 1, 20000, NULL,
+					 (void *[]){ &p }, NULL));
 	OK(cuFuncSetAttribute(big, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 20000));
 	OK(cuLaunchKernel(big, 1, 1, 1, 32, 1, 1, 20000, NULL, (void *[]){ &p }, NULL));
-	IS(INVALID_VALUE, cuFuncSetAttribute(big, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000));
+	IS(INVALID_VALUE, cuFuncSetAttribute(big, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+					     100000));
 	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, big, 32, 0));
 	CHECK(n == 2);
 	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, k_add, 128, 0));
@@ -244,7 +251,8 @@ static bool memory(void)
 	IS(INVALID_VALUE, cuMemsetD32(p + 2, 0, 1));
 	OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 5));
 	CHECK(type == CU_MEMORYTYPE_DEVICE);
-	IS(INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)buf));
+	IS(INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+						(CUdeviceptr)(uintptr_t)buf));
 	IS(INVALID_VALUE, cuMemFree(p + 8));
 	OK(cuMemFree(p));
 	IS(INVALID_VALUE, cuMemFree(p));
@@ -299,7 +307,8 @@ static bool rows(void)
 	OK(cuMemcpy2D(&c));
 	for (int y = 0; y < 4; y++)
 		for (int x = 0; x < 16; x++)
-			CHECK(dst[y][x] == (y < 3 && x >= 3 && x < 8 ? 16 * (y + 1) + x - 1 : 0xff));
+			CHECK(dst[y][x] == (y < 3 && x >= 3 &&
+					    x < 8 ? 16 * (y + 1) + x - 1 : 0xff));
 	c.Height = 5;
 	IS(INVALID_VALUE, cuMemcpy2D(&c));
 	OK(cuMemFree(p));
@@ -365,11 +374,13 @@ static bool entry_points(void)
 	CHECK(p == (void *)cuMemAlloc);
 	OK(cuGetProcAddress("cuStreamGetCaptureInfo", &p, 11030, 0, &status));
 	CHECK(p == (void *)cuStreamGetCaptureInfo_v2);
-	OK(cuGetProcAddress("cuLaunchKernel", &p, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
+	OK(cuGetProcAddress("cuLaunchKernel", &p, 12000,
+			    CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
 	CHECK(p == (void *)cuLaunchKernel_ptsz);
 	OK(cuGetProcAddress("cuLaunchKernel_ptsz", &p, 12000, 0, &status));
 	CHECK(p == (void *)cuLaunchKernel_ptsz);
-	OK(cuGetProcAddress("cuMemcpy", &p, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
+	OK(cuGetProcAddress("cuMemcpy", &p, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+			    &status));
 	CHECK(p == (void *)cuMemcpy_ptds);
 	IS(NOT_FOUND, cuGetProcAddress("cuLaunchKernelEx", &p, 11000, 0, &status));
 	CHECK(!p && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
@@ -381,7 +392,8 @@ static bool entry_points(void)
 	OK(cuGetProcAddress("cuGraphConditionalHandleCreate", &q, 13000, 0, &status));
 	CHECK(heard((CUresult (*)(void))q, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
 	      strstr(text, "cuGraphConditionalHandleCreate"));
-	CHECK(heard((CUresult (*)(void))(void *)cuMemPoolTrimTo, text, sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
+	CHECK(heard((CUresult (*)(void))(void *)cuMemPoolTrimTo, text,
+		    sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
 	      strstr(text, "cuMemPoolTrimTo"));
 	return true;
 }

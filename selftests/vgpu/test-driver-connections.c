@@ -105,12 +105,17 @@ static bool copies(void)
 
 void connections_tests(void)
 {
-	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", one_held, "one connection: a kernel that waits holds other streams back");
-	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", at_once, "one connection: kernels that can begin run at once");
-	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", waits, "one connection: waits hold other streams back");
+	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", one_held,
+		    "one connection: a kernel that waits holds other streams back");
+	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", at_once,
+		    "one connection: kernels that can begin run at once");
+	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", waits,
+		    "one connection: waits hold other streams back");
 	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=1", copies, "one connection: copies go past it");
-	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=2", two_apart, "two connections: streams take turns at them, these have two");
+	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=2", two_apart,
+		    "two connections: streams take turns at them, these have two");
 	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=2", two_held, "two connections: these share one");
 	driver_test("", all_apart, "by default no stream holds another one back");
-	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=many", all_apart, "CUDA_DEVICE_MAX_CONNECTIONS that is no number changes nothing");
+	driver_test("CUDA_DEVICE_MAX_CONNECTIONS=many", all_apart,
+		    "CUDA_DEVICE_MAX_CONNECTIONS that is no number changes nothing");
 }

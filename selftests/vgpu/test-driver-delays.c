@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Pauses at the entry and the exit of driver calls: nanosleep is ours, so they are counted and take no time */
+/*
+ * Pauses at the entry and the exit of driver calls: nanosleep is ours, so they are counted and take
+ * no time
+ */
 #include <pthread.h>
 #include <time.h>
 #include "test-driver.h"
@@ -9,7 +12,8 @@
 static __thread long pauses[KEPT];
 static __thread unsigned int n_pauses;
 
-__attribute__((visibility("default"))) int nanosleep(const struct timespec *t, struct timespec *left)
+__attribute__((visibility("default"))) int nanosleep(const struct timespec *t,
+						     struct timespec *left)
 {
 	if (n_pauses < KEPT)
 		pauses[n_pauses] = t->tv_nsec;
@@ -92,13 +96,15 @@ static bool refused(void)
 void delays_tests(void)
 {
 	driver_test("", none, "no call pauses without VGPU_DELAYS");
-	driver_test("VGPU_DELAYS=7:500", in_range, "VGPU_DELAYS: two pauses a call, in their range, for each thread its own");
+	driver_test("VGPU_DELAYS=7:500", in_range,
+		    "VGPU_DELAYS: two pauses a call, in their range, for each thread its own");
 	shared = test_shared(3 * sizeof(*shared));
 	driver_test("VGPU_DELAYS=7:500", keep, "VGPU_DELAYS with a seed");
 	round_ = 1;
 	driver_test("VGPU_DELAYS=7:500", keep, "VGPU_DELAYS with the same seed");
 	round_ = 2;
 	driver_test("VGPU_DELAYS=8:500", keep, "VGPU_DELAYS with another seed");
-	tap_ok(compare(), "VGPU_DELAYS: a seed's pauses are always the same, another one's are others");
+	tap_ok(compare(), "VGPU_DELAYS: a seed's pauses are always the same, another "
+	       "one's are others");
 	driver_test("VGPU_DELAYS=7:soon", refused, "VGPU_DELAYS that is no number is refused");
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Two devices in one process: which ones it sees, and that each has its own SMs, memory, contexts and faults */
+/*
+ * Two devices in one process: which ones it sees, and that each has its own SMs, memory, contexts
+ * and faults
+ */
 #include "test-driver.h"
 
 static CUcontext at_device[2];
@@ -153,9 +156,11 @@ static bool copies(void)
 /* A kernel is one handle on all devices, a variable is each device's own */
 static bool libraries(void)
 {
-	static const char text[] = ".version 7.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 word = 5;\n"
+	static const char text[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+				   ".visible .global .align 4 .u32 word = 5;\n"
 		".visible .entry bump()\n{\n.reg .b32 %r1; .reg .b64 %rd1;\n"
-		"mov.u64 %rd1, word; ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1; ret;\n}\n";
+		"mov.u64 %rd1, word; ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; "
+		"st.global.u32 [%rd1], %r1; ret;\n}\n";
 	CUdeviceptr word[2];
 	CUlibrary library;
 	CUfunction f[2];
@@ -186,7 +191,10 @@ static bool libraries(void)
 	return true;
 }
 
-/* One device's kernel writes to the other one's memory: that is the end of its contexts, the other's go on */
+/*
+ * One device's kernel writes to the other one's memory: that is the end of its contexts, the
+ * other's go on
+ */
 static bool faults(void)
 {
 	CUdeviceptr p;
@@ -293,13 +301,17 @@ void devices_tests(void)
 	char text[128] = "GPU-";
 	const unsigned char *u;
 
-	driver_test("VGPU_DEVICES=2", properties, "two devices, with UUIDs and PCI addresses of their own");
+	driver_test("VGPU_DEVICES=2", properties,
+		    "two devices, with UUIDs and PCI addresses of their own");
 	driver_test("VGPU_DEVICES=2", memory, "each has its memory");
 	driver_test("VGPU_DEVICES=2", at_once, "kernels on both at once; events between them");
 	driver_test("VGPU_DEVICES=2", copies, "copies between them");
-	driver_test("VGPU_DEVICES=2", libraries, "a library's kernels run on both, its variables are each one's own");
-	driver_test("VGPU_DEVICES=2", faults, "neither touches the other's memory, nor shares its faults");
-	driver_test("VGPU_DEVICES=2", unloads, "what waits for one's work does not wait for the other's");
+	driver_test("VGPU_DEVICES=2", libraries,
+		    "a library's kernels run on both, its variables are each one's own");
+	driver_test("VGPU_DEVICES=2", faults,
+		    "neither touches the other's memory, nor shares its faults");
+	driver_test("VGPU_DEVICES=2", unloads,
+		    "what waits for one's work does not wait for the other's");
 	known = test_shared(sizeof(*known));
 	driver_test("VGPU_DEVICES=2", keep, "UUIDs");
 	visible("0,1", sees_0_1, "CUDA_VISIBLE_DEVICES: both");
@@ -316,7 +328,8 @@ void devices_tests(void)
 	visible("1,1", sees_none, "CUDA_VISIBLE_DEVICES: one twice");
 	u = (const unsigned char *)known->uuid[1].bytes;
 	for (int i = 0; i < 16; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%02x%s", u[i], strchr("\3\5\7\11", i) && i ? "-" : "");
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%02x%s", u[i],
+			 strchr("\3\5\7\11", i) && i ? "-" : "");
 	visible(text, sees_1, "CUDA_VISIBLE_DEVICES: by UUID");
 	text[4 + 8 + 1 + 4 + 1 + 4 + 1 + 4] = '\0';
 	visible(text, sees_1, "CUDA_VISIBLE_DEVICES: by the beginning of a UUID");

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Handles: the next object of a type has the handle of the one that went last, and is another object */
+/*
+ * Handles: the next object of a type has the handle of the one that went last, and is another
+ * object
+ */
 #include <pthread.h>
 #include "test-driver.h"
 
 static const char other_kernels[] =
 	".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry other(.param .u64 p)\n{\n"
-	".reg .b32 %r1; .reg .b64 %rd1;\nld.param.u64 %rd1, [p]; mov.u32 %r1, 77; st.global.u32 [%rd1], %r1; ret;\n}\n";
+	".reg .b32 %r1; .reg .b64 %rd1;\n"
+	"ld.param.u64 %rd1, [p]; mov.u32 %r1, 77; st.global.u32 [%rd1], %r1; ret;\n}\n";
 
 static bool modules(void)
 {
@@ -59,7 +63,8 @@ static bool libraries(void)
 /* A graph names a kernel whose function went; another one has its handle now */
 static bool graphs(void)
 {
-	CUDA_KERNEL_NODE_PARAMS kp = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1 };
+	CUDA_KERNEL_NODE_PARAMS kp = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+				       .blockDimY = 1, .blockDimZ = 1 };
 	CUdeviceptr p;
 	CUmodule m;
 	CUgraph g;
@@ -127,7 +132,8 @@ static void *left_behind(void *good)
 	cuCtxSetCurrent(shared_ctx);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
-	*(bool *)good = cuMemAlloc(&p, 4) == CUDA_ERROR_CONTEXT_IS_DESTROYED && !cuCtxSetCurrent(shared_ctx) && !cuMemAlloc(&p, 4);
+	*(bool *)good = cuMemAlloc(&p, 4) == CUDA_ERROR_CONTEXT_IS_DESTROYED &&
+			!cuCtxSetCurrent(shared_ctx) && !cuMemAlloc(&p, 4);
 	return NULL;
 }
 
@@ -157,5 +163,6 @@ void handles_tests(void)
 	driver_test("", libraries, "handles of libraries and kernels come back");
 	driver_test("", graphs, "a graph does not take another function for its own");
 	driver_test("", streams, "handles of streams and events come back");
-	driver_test("", contexts, "handles of contexts come back; a thread that had the old one has none");
+	driver_test("", contexts, "handles of contexts come back; a thread that had the "
+		    "old one has none");
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Calls that wait for the context's work with its lock held. A kernel spins; one thread makes the call, another one launches.
- * The launch returns while the kernel spins if and only if the call does not hold the lock.
+ * Calls that wait for the context's work with its lock held. A kernel spins; one thread makes the
+ * call, another one launches. The launch returns while the kernel spins if and only if the call
+ * does not hold the lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -113,7 +114,8 @@ static void start_call(pthread_t *t)
 	pthread_create(t, NULL, call_main, NULL);
 	while (!atomic_load(&at_call))
 		usleep(100);
-	usleep(20000);		/* so that the call has begun: too little shows nothing wrong, too much neither */
+	/* so that the call has begun: too little shows nothing wrong, too much neither */
+	usleep(20000);
 }
 
 static void *launch_main(void *arg)
@@ -270,30 +272,46 @@ static bool refused(void)
 
 void locks_tests(void)
 {
-	driver_test("VGPU_LOCKS=1", mem_free_held, "VGPU_LOCKS=1: cuMemFree holds the context while it waits");
+	driver_test("VGPU_LOCKS=1", mem_free_held,
+		    "VGPU_LOCKS=1: cuMemFree holds the context while it waits");
 	driver_test("VGPU_LOCKS=1", free_host_held, "VGPU_LOCKS=1: cuMemFreeHost does");
 	driver_test("VGPU_LOCKS=1", set_limit_held, "VGPU_LOCKS=1: cuCtxSetLimit does");
-	driver_test("VGPU_LOCKS=1", copy_out_held, "VGPU_LOCKS=1: a synchronous copy to the host does");
+	driver_test("VGPU_LOCKS=1", copy_out_held,
+		    "VGPU_LOCKS=1: a synchronous copy to the host does");
 	driver_test("VGPU_LOCKS=1", copy_out_async_waits,
-		    "VGPU_LOCKS=1: an asynchronous copy to pageable memory waits and holds nothing");
-	driver_test("VGPU_LOCKS=1", copy_within_passes, "VGPU_LOCKS=1: a copy within the device does not wait");
-	driver_test("VGPU_LOCKS=cuModuleUnload", unload_held, "VGPU_LOCKS by name: cuModuleUnload does");
-	driver_test("VGPU_LOCKS=1", fill_queue_held, "VGPU_LOCKS=1: what goes behind 1024 operations does");
-	driver_test("VGPU_LOCKS=cuMemFree,cuMemAlloc", mem_alloc_held, "VGPU_LOCKS by name: cuMemAlloc does");
-	driver_test("VGPU_LOCKS=cuModuleGetFunction", get_function_held, "VGPU_LOCKS by name: a function's first use does");
+		    "VGPU_LOCKS=1: an asynchronous copy to pageable memory waits and "
+		    "holds nothing");
+	driver_test("VGPU_LOCKS=1", copy_within_passes,
+		    "VGPU_LOCKS=1: a copy within the device does not wait");
+	driver_test("VGPU_LOCKS=cuModuleUnload", unload_held,
+		    "VGPU_LOCKS by name: cuModuleUnload does");
+	driver_test("VGPU_LOCKS=1", fill_queue_held,
+		    "VGPU_LOCKS=1: what goes behind 1024 operations does");
+	driver_test("VGPU_LOCKS=cuMemFree,cuMemAlloc", mem_alloc_held,
+		    "VGPU_LOCKS by name: cuMemAlloc does");
+	driver_test("VGPU_LOCKS=cuModuleGetFunction", get_function_held,
+		    "VGPU_LOCKS by name: a function's first use does");
 	driver_test("VGPU_LOCKS=all", instantiate_held, "VGPU_LOCKS=all: cuGraphInstantiate");
-	driver_test("VGPU_LOCKS=cuLaunchKernel", first_launch, "VGPU_LOCKS by name: a first launch loads");
-	driver_test("VGPU_LOCKS=all", stream_sync_waits, "VGPU_LOCKS=all: cuStreamSynchronize holds nothing");
-	driver_test("VGPU_LOCKS=all", ctx_sync_waits, "VGPU_LOCKS=all: cuCtxSynchronize holds nothing");
+	driver_test("VGPU_LOCKS=cuLaunchKernel", first_launch,
+		    "VGPU_LOCKS by name: a first launch loads");
+	driver_test("VGPU_LOCKS=all", stream_sync_waits,
+		    "VGPU_LOCKS=all: cuStreamSynchronize holds nothing");
+	driver_test("VGPU_LOCKS=all", ctx_sync_waits,
+		    "VGPU_LOCKS=all: cuCtxSynchronize holds nothing");
 	driver_test("VGPU_LOCKS=1", other_context, "VGPU_LOCKS=1: another context's calls go on");
 	driver_test("VGPU_LOCKS=1", mem_alloc_passes, "VGPU_LOCKS=1: cuMemAlloc does not wait");
-	driver_test("VGPU_LOCKS=1", get_function_passes, "VGPU_LOCKS=1: functions are loaded with their module");
-	driver_test("VGPU_LOCKS=1", instantiate_passes, "VGPU_LOCKS=1: cuGraphInstantiate does not wait");
-	driver_test("VGPU_LOCKS=none", mem_free_waits, "without it cuMemFree waits and holds nothing");
+	driver_test("VGPU_LOCKS=1", get_function_passes,
+		    "VGPU_LOCKS=1: functions are loaded with their module");
+	driver_test("VGPU_LOCKS=1", instantiate_passes,
+		    "VGPU_LOCKS=1: cuGraphInstantiate does not wait");
+	driver_test("VGPU_LOCKS=none", mem_free_waits,
+		    "without it cuMemFree waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", copy_out_waits,
 		    "without it a synchronous copy waits and holds nothing");
-	driver_test("VGPU_LOCKS=none", unload_waits, "without it cuModuleUnload waits and holds nothing");
+	driver_test("VGPU_LOCKS=none", unload_waits,
+		    "without it cuModuleUnload waits and holds nothing");
 	driver_test("VGPU_LOCKS=none", set_limit_passes, "without it cuCtxSetLimit does not wait");
 	driver_test("VGPU_LOCKS=none", fill_queue_passes, "without it a queue is never full");
-	driver_test("VGPU_LOCKS=cuMemFree,cuNothing", refused, "VGPU_LOCKS with a name that is none is refused");
+	driver_test("VGPU_LOCKS=cuMemFree,cuNothing", refused,
+		    "VGPU_LOCKS with a name that is none is refused");
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The driver API of vgpu as switches of the environment say: a process for each test, as cuInit reads them once */
+/*
+ * The driver API of vgpu as switches of the environment say: a process for each test, as cuInit
+ * reads them once
+ */
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

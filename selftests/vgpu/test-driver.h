@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests of what vgpu's driver does as switches of the environment say: each runs in a process of its own */
+/*
+ * Tests of what vgpu's driver does as switches of the environment say: each runs in a process of
+ * its own
+ */
 #ifndef VGPU_TEST_DRIVER_H
 #define VGPU_TEST_DRIVER_H
 
 #include "test-api.h"
 
-/* Runs @test in a child with @env ("NAME=value" words with blanks between them) and says whether it held */
+/*
+ * Runs @test in a child with @env ("NAME=value" words with blanks between them) and says whether it
+ * held
+ */
 void driver_test(const char *env, bool (*test)(void), const char *name);
 void *test_shared(size_t size);	/* zeroed memory that the tests' processes share */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Mangled PTX: words of the corpus are dropped, doubled, swapped and replaced. Whatever comes out is refused, faults, or
- * runs; it never crashes. vgpu-exec-fuzz [ROUNDS] [SEED]
+ * Mangled PTX: words of the corpus are dropped, doubled, swapped and replaced. Whatever comes out
+ * is refused, faults, or runs; it never crashes. vgpu-exec-fuzz [ROUNDS] [SEED]
  */
 #include <glob.h>
 #include "test-exec.h"
@@ -22,9 +22,12 @@ static bool deny(uint64_t addr, size_t size, bool write)
 }
 
 static const char *const bits[] = {
-	".u8", ".s16", ".b64", ".f32", ".f64", ".f16", ".pred", ".v4", ".v2", ".shared", ".local", ".param", ".global", ".const", ".sat", ".cc",
-	"%r1", "%rd1", "%p1", "%f1", "%tid.x", "%ctaid", "{", "}", "[", "]", "(", ")", ",", ";", "-1", "0", "0x7fffffffffffffff", "4294967296",
-	"!", "_", "|", "bar.sync 0;", "ret;", "ld", "st", "atom", "call", "bra", "mov", "<99999>", "[1000000]", "= {1, 2, 3}", "generic(x)",
+	".u8", ".s16", ".b64", ".f32", ".f64", ".f16", ".pred", ".v4", ".v2", ".shared", ".local",
+	".param", ".global", ".const", ".sat", ".cc",
+	"%r1", "%rd1", "%p1", "%f1", "%tid.x", "%ctaid", "{", "}", "[", "]", "(", ")", ",", ";",
+	"-1", "0", "0x7fffffffffffffff", "4294967296",
+	"!", "_", "|", "bar.sync 0;", "ret;", "ld", "st", "atom", "call", "bra", "mov", "<99999>",
+	"[1000000]", "= {1, 2, 3}", "generic(x)",
 };
 
 static size_t mangle(char *text, size_t n, size_t room)
@@ -72,7 +75,8 @@ static size_t mangle(char *text, size_t n, size_t room)
 
 int main(int argc, char **argv)
 {
-	unsigned int rounds = argc > 1 ? (unsigned int)atoi(argv[1]) : 6000, i, refused = 0, loaded = 0, ran = 0, faulted = 0;
+	unsigned int rounds = argc > 1 ? (unsigned int)atoi(argv[1]) : 6000, i, refused = 0,
+		loaded = 0, ran = 0, faulted = 0;
 	static uint8_t params[1 << 16];
 	static char text[1 << 18];
 	char err[512];
@@ -102,7 +106,8 @@ int main(int argc, char **argv)
 		loaded++;
 		n = vgpu_module_kernels(m, k, 64);
 		for (j = 0; j < n && j < 64; j++) {
-			struct vgpu_launch l = { .kernel = k[j], .grid = { 2, 1, 1 }, .block = { 40, 1, 1 }, .dynamic_shared = 64,
+			struct vgpu_launch l = { .kernel = k[j], .grid = { 2, 1, 1 },
+						 .block = { 40, 1, 1 }, .dynamic_shared = 64,
 						 .params = params, .nsmid = 2, .seed = i };
 			struct vgpu_block *b;
 
@@ -118,7 +123,8 @@ int main(int argc, char **argv)
 		vgpu_module_free(m);
 	}
 	globfree(&g);
-	ok(refused && loaded && ran && faulted, "%u texts: %u refused, %u loaded; %u kernels ran, %u faulted", rounds, refused, loaded, ran,
-	   faulted);
+	ok(refused && loaded && ran && faulted,
+	   "%u texts: %u refused, %u loaded; %u kernels ran, %u faulted", rounds, refused, loaded,
+	   ran, faulted);
 	return tap_done();
 }

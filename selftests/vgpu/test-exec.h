@@ -37,26 +37,30 @@ struct args {
 };
 
 /* Run a grid to its end, block by block. "" or the first error; "unfinished" after @steps */
-static inline const char *run_grid(struct vgpu_kernel *k, unsigned int grid, unsigned int block, size_t dynamic, uint64_t seed,
-				   const struct args *a, uint64_t steps)
+static inline const char *run_grid(struct vgpu_kernel *k, unsigned int grid, unsigned int block,
+				   size_t dynamic, uint64_t seed, const struct args *a,
+				   uint64_t steps)
 {
 	static char error[1100];
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	uint8_t *params = calloc(1, info->param_size + 16);
-	struct vgpu_launch l = { .kernel = k, .grid = { grid, 1, 1 }, .block = { block, 1, 1 }, .dynamic_shared = dynamic,
+	struct vgpu_launch l = { .kernel = k, .grid = { grid, 1, 1 }, .block = { block, 1, 1 },
+				 .dynamic_shared = dynamic,
 				 .params = params, .grid_id = 7, .nsmid = 4, .seed = seed,
 				 .watch = vgpu_checks & VGPU_CHECK_GRID ? vgpu_watch_new() : NULL };
 	unsigned int i;
 
 	for (i = 0; i < info->n_params && i < 16; i++)
-		memcpy(params + info->param[i].offset, &a->v[i], info->param[i].size < 8 ? info->param[i].size : 8);
+		memcpy(params + info->param[i].offset, &a->v[i],
+		       info->param[i].size < 8 ? info->param[i].size : 8);
 	error[0] = 0;
 	for (i = 0; i < grid && !error[0]; i++) {
 		struct vgpu_block *b = vgpu_block_new(&l, (unsigned int[3]){ i, 0, 0 }, i % 4);
 		enum vgpu_result r = vgpu_block_run(b, steps, NULL);
 
 		if (r != VGPU_DONE)
-			snprintf(error, sizeof(error), "%s", r == VGPU_FAULT ? vgpu_block_error(b) : "unfinished");
+			snprintf(error, sizeof(error), "%s", r == VGPU_FAULT ? vgpu_block_error(b) :
+				 "unfinished");
 		vgpu_block_free(b);
 	}
 	vgpu_watch_free(l.watch);
@@ -65,8 +69,8 @@ static inline const char *run_grid(struct vgpu_kernel *k, unsigned int grid, uns
 }
 
 /* Load, run the first kernel, free */
-static inline const char *run_text(const char *ptx, unsigned int grid, unsigned int block, size_t dynamic, uint64_t seed,
-				   const struct args *a)
+static inline const char *run_text(const char *ptx, unsigned int grid, unsigned int block,
+				   size_t dynamic, uint64_t seed, const struct args *a)
 {
 	static char err[1100];
 	struct vgpu_module *m = vgpu_module_load(ptx, strlen(ptx), err, sizeof(err));
@@ -77,7 +81,8 @@ static inline const char *run_text(const char *ptx, unsigned int grid, unsigned 
 	if (!vgpu_module_kernels(m, &k, 1))
 		snprintf(err, sizeof(err), "no kernel");
 	else
-		snprintf(err, sizeof(err), "%s", run_grid(k, grid, block, dynamic, seed, a, 1ull << 24));
+		snprintf(err, sizeof(err), "%s",
+			 run_grid(k, grid, block, dynamic, seed, a, 1ull << 24));
 	vgpu_module_free(m);
 	return err;
 }

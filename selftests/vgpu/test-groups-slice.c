@@ -8,7 +8,8 @@
 
 __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
 {
-	int (*next)(int, unsigned long, ...) = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	int (*next)(int, unsigned long, ...) =
+		(int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	const struct nv_control *c;
 	va_list ap;
 	void *arg;
@@ -18,6 +19,7 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	va_end(ap);
 	c = arg;
 	if (request == NV_IOCTL_CONTROL && c->cmd == NVA06C_CTRL_CMD_SET_TIMESLICE)
-		*(uint64_t *)(uintptr_t)c->params = strtoull(getenv("TEST_SLICE_US") ?: "1000", NULL, 10);
+		*(uint64_t *)(uintptr_t)c->params =
+			strtoull(getenv("TEST_SLICE_US") ?: "1000", NULL, 10);
 	return next(fd, request, arg);
 }

@@ -35,16 +35,20 @@
 /* count: *counter counts until *stop. work: n rounds */
 static const char kernels[] =
 	".version 7.0\n.target sm_50\n.address_size 64\n"
-	".visible .entry count(.param .u64 stop, .param .u64 counter)\n{\n.reg .pred %p; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
+	".visible .entry count(.param .u64 stop, .param .u64 counter)\n{\n"
+	".reg .pred %p; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
 	"ld.param.u64 %rd1, [stop]; ld.param.u64 %rd2, [counter]; mov.u32 %r2, 0;\n"
-	"$L: add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd2], %r2; ld.volatile.global.u32 %r1, [%rd1];\n"
+	"$L: add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd2], %r2; "
+	"ld.volatile.global.u32 %r1, [%rd1];\n"
 	"setp.eq.u32 %p, %r1, 0; @%p bra $L;\nret;\n}\n"
 	".visible .entry work(.param .u32 n)\n{\n.reg .pred %p; .reg .b32 %r<3>;\n"
-	"ld.param.u32 %r1, [n];\n$L: sub.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0; @%p bra $L;\nret;\n}\n";
+	"ld.param.u32 %r1, [n];\n$L: sub.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0; @%p bra $L;\n"
+	"ret;\n}\n";
 
 #define CUDA(X) \
 	X(cuInit) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxCreate_v2) \
-	X(cuCtxDestroy_v2) X(cuCtxSetCurrent) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuLaunchKernel) \
+	X(cuCtxDestroy_v2) X(cuCtxSetCurrent) X(cuModuleLoadData) X(cuModuleGetFunction) \
+	X(cuLaunchKernel) \
 	X(cuCtxSynchronize) X(cuMemHostAlloc) X(cuDeviceGetAttribute) X(cuDeviceGetUuid)
 static struct {
 #define MEMBER(name) __typeof__(name) *name;
@@ -115,21 +119,25 @@ static const struct call *alloc_of(uint32_t class)
 	return NULL;
 }
 
-static uint32_t control_size(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size)
+static uint32_t control_size(uint32_t client, uint32_t object, uint32_t cmd, void *params,
+			     uint32_t size)
 {
 	struct nv_control c = {
-		.client = client, .object = object, .cmd = cmd, .params = (uintptr_t)params, .params_size = size,
+		.client = client, .object = object, .cmd = cmd, .params = (uintptr_t)params,
+		.params_size = size,
 	};
 
 	return next_ioctl()(calls[0].fd, NV_IOCTL_CONTROL, &c) ? UINT32_MAX : c.status;
 }
-#define control(client, object, cmd, params) control_size(client, object, cmd, params, sizeof(*(params)))
+#define control(client, object, cmd, params) control_size(client, object, cmd, params, \
+							  sizeof(*(params)))
 
-static uint32_t alloc(uint32_t root, uint32_t parent, uint32_t *object, uint32_t class, void *params, uint32_t size)
+static uint32_t alloc(uint32_t root, uint32_t parent, uint32_t *object, uint32_t class,
+		      void *params, uint32_t size)
 {
 	struct nv_alloc a = {
-		.root = root, .parent = parent, .object = *object, .class = class, .params = (uintptr_t)params,
-		.params_size = size,
+		.root = root, .parent = parent, .object = *object, .class = class,
+		.params = (uintptr_t)params, .params_size = size,
 	};
 
 	if (next_ioctl()(calls[0].fd, NV_IOCTL_ALLOC, &a))
@@ -168,7 +176,8 @@ static bool load(void)
 
 static bool the_calls(void)
 {
-	static const uint32_t classes[] = { NV01_ROOT_CLIENT, NV01_DEVICE_0, NV20_SUBDEVICE_0, KEPLER_CHANNEL_GROUP_A };
+	static const uint32_t classes[] = { NV01_ROOT_CLIENT, NV01_DEVICE_0, NV20_SUBDEVICE_0,
+					    KEPLER_CHANNEL_GROUP_A };
 	uint32_t object[4];
 	struct stat st;
 	CUcontext ctx;
@@ -177,16 +186,21 @@ static bool the_calls(void)
 	CHECK(!cu.cuCtxCreate_v2(&ctx, 0, 0));
 	CHECK(n_calls == 6);
 	for (unsigned int i = 0; i < 4; i++) {
-		CHECK(calls[i].request == NV_IOCTL_ALLOC_RIGHTS && calls[i].class == classes[i] && calls[i].status == NV_OK);
+		CHECK(calls[i].request == NV_IOCTL_ALLOC_RIGHTS && calls[i].class == classes[i] &&
+		      calls[i].status == NV_OK);
 		object[i] = calls[i].object;
 		CHECK(i == 0 || calls[i].root == object[0]);
 	}
-	CHECK(calls[1].parent == object[0] && calls[2].parent == object[1] && calls[3].parent == object[1]);
-	CHECK(calls[4].cmd == NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE && calls[4].root == object[0] &&
-	      calls[4].object == object[2] && calls[4].status == NV_OK);
-	CHECK(calls[5].cmd == NVA06C_CTRL_CMD_SET_TIMESLICE && calls[5].root == object[0] && calls[5].object == object[3]);
+	CHECK(calls[1].parent == object[0] && calls[2].parent == object[1] &&
+	      calls[3].parent == object[1]);
+	CHECK(calls[4].cmd == NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE &&
+	      calls[4].root == object[0] && calls[4].object == object[2] &&
+	      calls[4].status == NV_OK);
+	CHECK(calls[5].cmd == NVA06C_CTRL_CMD_SET_TIMESLICE && calls[5].root == object[0] &&
+	      calls[5].object == object[3]);
 	CHECK(calls[5].value == DEFAULT_US && calls[5].status == NV_OK);
-	CHECK(NV_IOCTL_CONTROL == 0xc020462a && NV_IOCTL_ALLOC_RIGHTS == 0xc030462b && NV_IOCTL_FREE == 0xc0104629);
+	CHECK(NV_IOCTL_CONTROL == 0xc020462a && NV_IOCTL_ALLOC_RIGHTS == 0xc030462b &&
+	      NV_IOCTL_FREE == 0xc0104629);
 	CHECK(!fstat(calls[4].fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == makedev(195, 255));
 	CHECK(!fstat(0, &st) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(195, 255)));
 	CHECK(!cu.cuCtxDestroy_v2(ctx) && n_calls == 10);
@@ -215,7 +229,8 @@ static bool statuses(void)
 	subdevice = calls[2].object;
 	group = calls[3].object;
 	fd = calls[0].fd;
-	CHECK(control(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_OK && us == DEFAULT_US);
+	CHECK(control(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_OK &&
+	      us == DEFAULT_US);
 	us = 1;
 	CHECK(control(root, group, NVA06C_CTRL_CMD_SET_TIMESLICE, &us) == NV_OK);
 	us = 7;
@@ -225,50 +240,64 @@ static bool statuses(void)
 	us = 1ULL << 40;
 	CHECK(control(root, group, NVA06C_CTRL_CMD_SET_TIMESLICE, &us) == NV_ERR_INVALID_ARGUMENT);
 	CHECK(control(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_OK && us == 1);
-	CHECK(control_size(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us, 4) == NV_ERR_INVALID_ARGUMENT);
-	CHECK(control_size(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, NULL, 8) == NV_ERR_INVALID_ARGUMENT);
-	CHECK(control(root, group + 77, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_ERR_INVALID_OBJECT_HANDLE);
-	CHECK(control(root + 77, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_ERR_INVALID_OBJECT_HANDLE);
+	CHECK(control_size(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us,
+			   4) == NV_ERR_INVALID_ARGUMENT);
+	CHECK(control_size(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, NULL,
+			   8) == NV_ERR_INVALID_ARGUMENT);
+	CHECK(control(root, group + 77, NVA06C_CTRL_CMD_GET_TIMESLICE,
+		      &us) == NV_ERR_INVALID_OBJECT_HANDLE);
+	CHECK(control(root + 77, group, NVA06C_CTRL_CMD_GET_TIMESLICE,
+		      &us) == NV_ERR_INVALID_OBJECT_HANDLE);
 	CHECK(control(root, subdevice, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_ERR_NOT_SUPPORTED);
 	CHECK(control(root, group, 0xa06c0101, &us) == NV_ERR_NOT_SUPPORTED);
 	CHECK(control(root, group, NVA06C_CTRL_CMD_PREEMPT, &preempt) == NV_OK);
 	preempt.manual_timeout = 1;
 	preempt.timeout_us = NVA06C_PREEMPT_MAX_US + 1;
 	CHECK(control(root, group, NVA06C_CTRL_CMD_PREEMPT, &preempt) == NV_ERR_INVALID_ARGUMENT);
-	CHECK(control(root, subdevice, NV2080_CTRL_CMD_GPU_GET_GID_INFO, &gid) == NV_OK && gid.length == 16);
+	CHECK(control(root, subdevice, NV2080_CTRL_CMD_GPU_GET_GID_INFO, &gid) == NV_OK &&
+	      gid.length == 16);
 	CHECK(!cu.cuDeviceGetUuid(&uuid, 0) && !memcmp(gid.data, &uuid, 16));
 	gid.flags = NV2080_GPU_GID_ASCII;
-	CHECK(control(root, subdevice, NV2080_CTRL_CMD_GPU_GET_GID_INFO, &gid) == NV_OK && gid.length == 41 &&
-	      strlen((char *)gid.data) == 40 && !strncmp((char *)gid.data, "GPU-76677075-2d73-696d-", 23));
+	CHECK(control(root, subdevice, NV2080_CTRL_CMD_GPU_GET_GID_INFO, &gid) == NV_OK &&
+	      gid.length == 41 && strlen((char *)gid.data) == 40 &&
+	      !strncmp((char *)gid.data, "GPU-76677075-2d73-696d-", 23));
 	CHECK(control(root, group, NV2080_CTRL_CMD_GPU_GET_GID_INFO, &gid) == NV_ERR_NOT_SUPPORTED);
 
 	/* objects of one's own, by the other form of the call */
 	mine = below = 0;
 	CHECK(alloc(0, 0, &mine, NV01_ROOT_CLIENT, NULL, 0) == NV_OK && mine && mine != root);
-	CHECK(alloc(mine, mine, &below, KEPLER_CHANNEL_GROUP_A, NULL, 0) == NV_ERR_INVALID_ARGUMENT);
+	CHECK(alloc(mine, mine, &below, KEPLER_CHANNEL_GROUP_A, NULL,
+		    0) == NV_ERR_INVALID_ARGUMENT);
 	CHECK(alloc(mine, mine, &below, 0xc7c0, NULL, 0) == NV_ERR_NOT_SUPPORTED);
-	CHECK(alloc(mine, mine + 1, &below, NV01_DEVICE_0, &device, sizeof(device)) == NV_ERR_INVALID_OBJECT_HANDLE);
+	CHECK(alloc(mine, mine + 1, &below, NV01_DEVICE_0, &device,
+		    sizeof(device)) == NV_ERR_INVALID_OBJECT_HANDLE);
 	device.device = 1;
-	CHECK(alloc(mine, mine, &below, NV01_DEVICE_0, &device, sizeof(device)) == NV_ERR_INVALID_ARGUMENT);
+	CHECK(alloc(mine, mine, &below, NV01_DEVICE_0, &device,
+		    sizeof(device)) == NV_ERR_INVALID_ARGUMENT);
 	device.device = 0;
 	CHECK(alloc(mine, mine, &below, NV01_DEVICE_0, &device, sizeof(device)) == NV_OK && below);
-	CHECK(alloc(mine, mine, &below, NV01_DEVICE_0, &device, sizeof(device)) == NV_ERR_INVALID_ARGUMENT);
+	CHECK(alloc(mine, mine, &below, NV01_DEVICE_0, &device,
+		    sizeof(device)) == NV_ERR_INVALID_ARGUMENT);
 	subdevice = 0x99;
-	CHECK(alloc(mine, below, &subdevice, NV20_SUBDEVICE_0, NULL, 0) == NV_OK && subdevice == 0x99);
+	CHECK(alloc(mine, below, &subdevice, NV20_SUBDEVICE_0, NULL, 0) == NV_OK &&
+	      subdevice == 0x99);
 	CHECK(release(mine, below + 1) == NV_ERR_INVALID_OBJECT_HANDLE);
 	CHECK(release(mine, mine) == NV_OK);
 	gid.flags = NV2080_GPU_GID_BINARY;
-	CHECK(control(mine, subdevice, NV2080_CTRL_CMD_GPU_GET_GID_INFO, &gid) == NV_ERR_INVALID_OBJECT_HANDLE);
+	CHECK(control(mine, subdevice, NV2080_CTRL_CMD_GPU_GET_GID_INFO,
+		      &gid) == NV_ERR_INVALID_OBJECT_HANDLE);
 	CHECK(control(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_OK && us == 1);
 
 	errno = 0;
-	CHECK(next_ioctl()(fd, _IOWR(NV_IOCTL_MAGIC, 0x7f, uint64_t), &us) == -1 && errno == EINVAL);
+	CHECK(next_ioctl()(fd, _IOWR(NV_IOCTL_MAGIC, 0x7f, uint64_t), &us) == -1 &&
+	      errno == EINVAL);
 	errno = 0;
 	CHECK(next_ioctl()(fd, NV_IOCTL_CONTROL, NULL) == -1 && errno == EFAULT);
 	errno = 0;
 	CHECK(next_ioctl()(-1, NV_IOCTL_CONTROL, &us) == -1 && errno == EBADF);
 	CHECK(!cu.cuDevicePrimaryCtxRelease_v2(0));
-	CHECK(control(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_ERR_INVALID_OBJECT_HANDLE);
+	CHECK(control(root, group, NVA06C_CTRL_CMD_GET_TIMESLICE,
+		      &us) == NV_ERR_INVALID_OBJECT_HANDLE);
 	return true;
 }
 
@@ -277,10 +306,12 @@ static bool refused(void)
 	uint64_t us = 5000;
 	CUcontext ctx;
 
-	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6 && calls[4].status == NV_OK);
+	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6 &&
+	      calls[4].status == NV_OK);
 	CHECK(control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_SET_TIMESLICE, &us) ==
 	      NV_ERR_INSUFFICIENT_PERMISSIONS);
-	CHECK(control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_GET_TIMESLICE, &us) == NV_OK && us == DEFAULT_US);
+	CHECK(control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_GET_TIMESLICE,
+		      &us) == NV_OK && us == DEFAULT_US);
 	return true;
 }
 
@@ -301,7 +332,8 @@ static bool mps_client_calls(void)
 
 	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0));
 	CHECK(n_calls == 3 && alloc_of(NV20_SUBDEVICE_0) && !alloc_of(KEPLER_CHANNEL_GROUP_A));
-	CHECK(alloc(calls[0].object, calls[1].object, &group, KEPLER_CHANNEL_GROUP_A, NULL, 0) == NV_ERR_NOT_SUPPORTED);
+	CHECK(alloc(calls[0].object, calls[1].object, &group, KEPLER_CHANNEL_GROUP_A, NULL,
+		    0) == NV_ERR_NOT_SUPPORTED);
 	return true;
 }
 
@@ -328,7 +360,8 @@ static int client(void)
 
 	if (!load() || cu.cuDevicePrimaryCtxRetain(&ctx, 0) || cu.cuCtxSetCurrent(ctx) ||
 	    cu.cuModuleLoadData(&module, kernels) ||
-	    cu.cuModuleGetFunction(&count, module, "count") || cu.cuModuleGetFunction(&work, module, "work") ||
+	    cu.cuModuleGetFunction(&count, module, "count") ||
+	    cu.cuModuleGetFunction(&work, module, "work") ||
 	    cu.cuMemHostAlloc(&p, 4096, CU_MEMHOSTALLOC_DEVICEMAP))
 		return 1;
 	word = p;
@@ -340,14 +373,17 @@ static int client(void)
 
 		switch (*line) {
 		case 's':	/* slice */
-			status = control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_SET_TIMESLICE, &us);
+			status = control(calls[0].object, calls[3].object,
+					 NVA06C_CTRL_CMD_SET_TIMESLICE, &us);
 			us = 0;
 			if (!status)
-				status = control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_GET_TIMESLICE, &us);
+				status = control(calls[0].object, calls[3].object,
+						 NVA06C_CTRL_CMD_GET_TIMESLICE, &us);
 			break;
 		case 'c':	/* count on and on */
 			word[0] = word[1] = 0;
-			status = cu.cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, NULL, (void *[]){ &stop, &counter }, NULL);
+			status = cu.cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, NULL,
+						   (void *[]){ &stop, &counter }, NULL);
 			break;
 		case 'e':	/* end that */
 			word[0] = 1;
@@ -357,7 +393,8 @@ static int client(void)
 			us = word[1];
 			break;
 		case 'w':	/* a kernel of n rounds: how long, in ns */
-			status = cu.cuLaunchKernel(work, 1, 1, 1, 32, 1, 1, 0, NULL, (void *[]){ &n }, NULL);
+			status = cu.cuLaunchKernel(work, 1, 1, 1, 32, 1, 1, 0, NULL,
+						   (void *[]){ &n }, NULL);
 			status |= cu.cuCtxSynchronize();
 			us = now() - start;
 			break;
@@ -494,7 +531,10 @@ static int by_value(const void *a, const void *b)
 
 #define WORK "w100000"
 
-/* The time of some kernels, one after another: a quarter took less. The host's scheduler disturbs the others. */
+/*
+ * The time of some kernels, one after another: a quarter took less. The host's scheduler disturbs
+ * the others.
+ */
 static bool requests(struct process *p, uint64_t *quartile)
 {
 	uint64_t ns[9];
@@ -569,7 +609,10 @@ static bool without_rm(void)
 
 static struct process important, lower;
 
-/* A busy process with a tiny slice hardly delays one with a long slice, and goes on between that one's kernels */
+/*
+ * A busy process with a tiny slice hardly delays one with a long slice, and goes on between that
+ * one's kernels
+ */
 static bool important_first(void)
 {
 	uint64_t alone, beside, taking_turns;
@@ -579,8 +622,9 @@ static bool important_first(void)
 	CHECK(requests(&important, &taking_turns));
 	CHECK(slice(&lower, 1) && slice(&important, 1000000) && gets_on(&lower));
 	CHECK(requests(&important, &beside));
-	printf("# a kernel alone %llu us, beside slices of 20 ms %llu us, beside a slice of 1 us %llu us\n",
-	       (unsigned long long)alone / 1000, (unsigned long long)taking_turns / 1000, (unsigned long long)beside / 1000);
+	printf("# a kernel alone %llu us, beside slices of 20 ms %llu us, beside a slice of "
+	       "1 us %llu us\n", (unsigned long long)alone / 1000,
+	       (unsigned long long)taking_turns / 1000, (unsigned long long)beside / 1000);
 	CHECK(taking_turns > alone && beside < alone + (taking_turns - alone) / 2);
 	CHECK(gets_on(&lower));
 	return true;
@@ -591,10 +635,12 @@ static bool busy_both(void)
 {
 	double alone, below, above, tiny[2];
 
-	CHECK(ask(&lower, "e", NULL) && ask(&lower, "c", NULL) && rate(&lower, &alone) && alone > 0);
+	CHECK(ask(&lower, "e", NULL) && ask(&lower, "c", NULL) &&
+	      rate(&lower, &alone) && alone > 0);
 	CHECK(ask(&important, "c", NULL) && gets_on(&important));
 	CHECK(rate(&important, &above) && rate(&lower, &below));
-	printf("# rounds a second: alone %.0f; slice 1 s %.0f beside slice 1 us %.0f", alone, above, below);
+	printf("# rounds a second: alone %.0f; slice 1 s %.0f beside slice 1 us %.0f", alone,
+	       above, below);
 	CHECK(slice(&important, 1) && gets_on(&lower));
 	CHECK(rate(&important, &tiny[0]) && rate(&lower, &tiny[1]));
 	printf("; 1 us each %.0f and %.0f\n", tiny[0], tiny[1]);
@@ -628,7 +674,8 @@ static bool mps_control(const char *command, char *reply, size_t size)
 	size_t n;
 	FILE *f;
 
-	snprintf(line, sizeof(line), "echo %s | timeout 30 %s/nvidia-cuda-mps-control 2>/dev/null", command, directory);
+	snprintf(line, sizeof(line), "echo %s | timeout 30 %s/nvidia-cuda-mps-control 2>/dev/null",
+		 command, directory);
 	f = popen(line, "re");
 	if (!f)
 		return false;
@@ -639,12 +686,14 @@ static bool mps_control(const char *command, char *reply, size_t size)
 
 static bool mps_start(unsigned int slice_us)
 {
-	char *preload = strdup(getenv("LD_PRELOAD") ?: ""), both[2 * PATH_MAX + 64], line[PATH_MAX + 64], us[16];
+	char *preload = strdup(getenv("LD_PRELOAD") ?: ""), both[2 * PATH_MAX + 64],
+		line[PATH_MAX + 64], us[16];
 	int r;
 
 	snprintf(both, sizeof(both), "%s/../test/libtest-slice.so:%s", directory, preload);
 	snprintf(us, sizeof(us), "%u", slice_us);
-	snprintf(line, sizeof(line), "timeout 30 %s/nvidia-cuda-mps-control -d 2>/dev/null", directory);
+	snprintf(line, sizeof(line), "timeout 30 %s/nvidia-cuda-mps-control -d 2>/dev/null",
+		 directory);
 	setenv("LD_PRELOAD", both, 1);
 	setenv("TEST_SLICE_US", us, 1);
 	r = system(line);
@@ -661,7 +710,10 @@ static bool is_mps(struct process *p)
 	return ask(p, "m", &mps) && mps == 1;
 }
 
-/* Two clients of a server whose slice a preloaded library made tiny, beside a process without MPS with a long one */
+/*
+ * Two clients of a server whose slice a preloaded library made tiny, beside a process without MPS
+ * with a long one
+ */
 static bool mps_group(void)
 {
 	struct process client[2] = { { 0 } };
@@ -674,16 +726,20 @@ static bool mps_group(void)
 	server = atoi(reply);
 	CHECK(server > 0 && !kill(server, 0));
 	setenv("VGPU_MPS", "auto", 1);
-	good = spawn(&client[0], "client") && spawn(&client[1], "client") && is_mps(&client[0]) && is_mps(&client[1]);
+	good = spawn(&client[0], "client") && spawn(&client[1], "client") && is_mps(&client[0]) &&
+	       is_mps(&client[1]);
 	setenv("VGPU_MPS", "0", 1);
-	CHECK(good && spawn(&important, "client") && !is_mps(&important) && slice(&important, 1000000));
+	CHECK(good && spawn(&important, "client") && !is_mps(&important) &&
+	      slice(&important, 1000000));
 	/* they share in space: both run at once */
-	CHECK(ask(&client[0], "c", NULL) && ask(&client[1], "c", NULL) && gets_on(&client[0]) && gets_on(&client[1]));
-	CHECK(rate(&client[0], &alone[0]) && rate(&client[1], &alone[1]) && alone[0] > 0 && alone[1] > 0);
+	CHECK(ask(&client[0], "c", NULL) && ask(&client[1], "c", NULL) && gets_on(&client[0]) &&
+	      gets_on(&client[1]));
+	CHECK(rate(&client[0], &alone[0]) && rate(&client[1], &alone[1]) && alone[0] > 0 &&
+	      alone[1] > 0);
 	CHECK(ask(&important, "c", NULL) && gets_on(&important));
 	CHECK(rate(&client[0], &below[0]) && rate(&client[1], &below[1]));
-	printf("# rounds a second: clients %.0f and %.0f; beside a slice of 1 s %.0f and %.0f\n", alone[0], alone[1],
-	       below[0], below[1]);
+	printf("# rounds a second: clients %.0f and %.0f; beside a slice of 1 s %.0f and %.0f\n",
+	       alone[0], alone[1], below[0], below[1]);
 	CHECK(below[0] < alone[0] / 10 && below[1] < alone[1] / 10);
 	CHECK(ask(&important, "e", NULL) && gets_on(&client[0]) && gets_on(&client[1]));
 	/* a client dies: the other goes on; then the server: the other has lost its context */
@@ -692,7 +748,8 @@ static bool mps_group(void)
 	CHECK(ask_for(&client[1], WORK, CUDA_ERROR_MPS_RPC_FAILURE, NULL) &&
 	      ask_for(&client[1], "e", CUDA_ERROR_MPS_RPC_FAILURE, NULL) && finish(&client[1]) &&
 	      finish(&important));
-	CHECK(mps_control("start_server", reply, sizeof(reply)) && mps_control("get_server_list", reply, sizeof(reply)));
+	CHECK(mps_control("start_server", reply, sizeof(reply)) &&
+	      mps_control("get_server_list", reply, sizeof(reply)));
 	CHECK(atoi(reply) > 0 && atoi(reply) != server);
 	return true;
 }
@@ -738,7 +795,8 @@ static void prepare_environment(char **argv)
 int main(int argc, char **argv)
 {
 	static const struct { const char *role; bool (*test)(void); } roles[] = {
-		{ "calls", the_calls }, { "statuses", statuses }, { "refused", refused }, { "no-calls", no_calls },
+		{ "calls", the_calls }, { "statuses", statuses }, { "refused", refused },
+		{ "no-calls", no_calls },
 		{ "mps-client-calls", mps_client_calls },
 	};
 	char shm[96], rest[64];
@@ -753,14 +811,17 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(pipe_directory, sizeof(pipe_directory), "/tmp/vgpu-test-groups-%d", (int)getpid());
 	setenv("CUDA_MPS_PIPE_DIRECTORY", pipe_directory, 1);
-	tap_ok(by_themselves(), "control calls of a context: their order, the answers to them and to others");
+	tap_ok(by_themselves(), "control calls of a context: their order, the answers to them "
+	       "and to others");
 	tap_ok(without_rm(), "without libvgpu-rm.so there are none");
-	tap_ok(important_first(), "kernels of a process with a long slice finish soon beside one with a tiny slice");
+	tap_ok(important_first(), "kernels of a process with a long slice finish soon beside one "
+	       "with a tiny slice");
 	tap_ok(busy_both(), "busy processes run by their slices; with two tiny ones hardly at all");
 	tap_ok(owner_killed(), "a process is killed in its slice: the other one goes on");
 	murder(&important);
 	murder(&lower);
-	tap_ok(mps_group(), "an MPS server's slice is its clients'; they share in space, beside a process without MPS");
+	tap_ok(mps_group(), "an MPS server's slice is its clients'; they share in space, beside a "
+	       "process without MPS");
 	if (!tap_ok(mps_end(), "the control daemon ends with its server"))
 		mps_control("quit", rest, sizeof(rest));
 	rmdir(pipe_directory);

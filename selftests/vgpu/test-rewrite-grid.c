@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Block ids in grids up to the hardware's limits. A twin's worker begins far inside of the grid, because the counter of block-tasks
- * stands there, and runs to its end or stops at a number: the ids it sees must be those that 128-bit arithmetic gives.
+ * Block ids in grids up to the hardware's limits. A twin's worker begins far inside of the grid,
+ * because the counter of block-tasks stands there, and runs to its end or stops at a number: the
+ * ids it sees must be those that 128-bit arithmetic gives.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,18 +39,21 @@ static uint64_t timer(void)
 	return ticks += 10000;
 }
 
-static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_t grid[3], uint64_t first, unsigned int n)
+static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_t grid[3],
+		uint64_t first, unsigned int n)
 {
 	uint64_t total = (uint64_t)grid[0] * grid[1] * grid[2], window = GSCHED_CAPSM, i;
 	struct gsr_control *control = aligned_alloc(128, (sizeof(*control) + 127) & ~(size_t)127);
 	struct gsched_cl_slot stat = { .seq = 1 };
-	struct vgpu_launch l = { .kernel = k, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .nsmid = 1 };
+	struct vgpu_launch l = { .kernel = k, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 },
+				 .nsmid = 1 };
 	uint8_t params[512] = { 0 };
 	static struct log log;
 	struct gsr_launch a = {
-		.control = (uintptr_t)control, .window = (uintptr_t)&window, .stat = (uintptr_t)&stat,
-		.grid = { grid[0], grid[1], grid[2] }, .seq = 1, .weight = GSCHED_CAPSM, .poll_ns = 1, .fetch_ns = 20000,
-		.fetch_max = 8, .workers = 132,
+		.control = (uintptr_t)control, .window = (uintptr_t)&window,
+		.stat = (uintptr_t)&stat,
+		.grid = { grid[0], grid[1], grid[2] }, .seq = 1, .weight = GSCHED_CAPSM,
+		.poll_ns = 1, .fetch_ns = 20000, .fetch_max = 8, .workers = 132,
 	};
 	uintptr_t to = (uintptr_t)&log;
 	unsigned int sm[3] = { 0 };
@@ -84,15 +88,20 @@ static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_
 
 		if (i + 1 == n && first + n != total)
 			break;	/* it may not have been written whole */
-		good = id[0] == (uint32_t)(at % grid[0]) && id[1] == (uint32_t)(at / grid[0] % grid[1]) &&
-		       id[2] == (uint32_t)(at / grid[0] / grid[1]) && id[3] == grid[0] && id[4] == grid[1] && id[5] == grid[2];
+		good = id[0] == (uint32_t)(at % grid[0]) &&
+		       id[1] == (uint32_t)(at / grid[0] % grid[1]) &&
+		       id[2] == (uint32_t)(at / grid[0] / grid[1]) && id[3] == grid[0] &&
+		       id[4] == grid[1] && id[5] == grid[2];
 		if (!good)
-			printf("# block-task %llu: %u %u %u of %u %u %u\n", (unsigned long long)first + i, id[0], id[1], id[2], id[3], id[4],
-			       id[5]);
+			printf("# block-task %llu: %u %u %u of %u %u %u\n",
+			       (unsigned long long)first + i, id[0], id[1], id[2], id[3],
+			       id[4], id[5]);
 	}
 	if (first + n == total)
-		good = good && r == VGPU_DONE && control->gate == 1 && control->done == total && stat.finished == 1;
-	ok(good, "%u x %u x %u blocks, %u from %llu", grid[0], grid[1], grid[2], n, (unsigned long long)first);
+		good = good && r == VGPU_DONE && control->gate == 1 && control->done == total &&
+		       stat.finished == 1;
+	ok(good, "%u x %u x %u blocks, %u from %llu", grid[0], grid[1], grid[2], n,
+	   (unsigned long long)first);
 	vgpu_block_free(b);
 	free(control);
 }
@@ -121,7 +130,8 @@ int main(void)
 		return tap_done();
 	for (i = 0; i < sizeof(grids) / sizeof(grids[0]); i++) {
 		const uint32_t *g = grids[i];
-		uint64_t total = (uint64_t)g[0] * g[1] * g[2], row = g[0], plane = (uint64_t)g[0] * g[1];
+		uint64_t total = (uint64_t)g[0] * g[1] * g[2], row = g[0],
+			plane = (uint64_t)g[0] * g[1];
 
 		run(k, &rw.kernels[0], g, total - 40, 40);
 		run(k, &rw.kernels[0], g, 0, 30);

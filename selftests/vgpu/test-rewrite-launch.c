@@ -49,7 +49,8 @@ static bool param(char *text, unsigned int scale, struct test_param *p)
 		enum test_fill fill;
 		char then;		/* a second number follows it */
 	} buffers[] = {
-		{ "out", FILL_ZERO, 0 }, { "in", FILL_WORDS, 0 }, { "io", FILL_WORDS, 0 }, { "inf", FILL_FLOATS, 0 },
+		{ "out", FILL_ZERO, 0 }, { "in", FILL_WORDS, 0 }, { "io", FILL_WORDS, 0 },
+		{ "inf", FILL_FLOATS, 0 },
 		{ "idx", FILL_INDEX, '%' }, { "ptr", FILL_ROWS, '/' }, { "text", FILL_TEXT, '%' },
 	};
 	char *colon = strchr(text, ':');
@@ -89,7 +90,8 @@ static bool param(char *text, unsigned int scale, struct test_param *p)
 	} else if (!strcmp(text, "f64")) {
 		d = strtod(colon, NULL);
 		memcpy(&p->value, &d, sizeof(d));
-	} else if (strcmp(text, "u8") && strcmp(text, "u16") && strcmp(text, "u32") && strcmp(text, "u64")) {
+	} else if (strcmp(text, "u8") && strcmp(text, "u16") && strcmp(text, "u32") &&
+		   strcmp(text, "u64")) {
 		return false;
 	}
 	return true;
@@ -130,7 +132,8 @@ static bool refs(char *text, struct test_launch *l)
 
 static bool line(char *text, bool full, struct test_launch *l)
 {
-	char tier[16], *save, *word, *at = strstr(text, " scale="), *reason = strstr(text, " reason=");
+	char tier[16], *save, *word, *at = strstr(text, " scale="),
+		*reason = strstr(text, " reason=");
 	unsigned int scale;
 
 	if (reason)
@@ -167,7 +170,8 @@ static bool line(char *text, bool full, struct test_launch *l)
 	return !l->block || (l->grid[0] && l->grid[1] && l->grid[2] && l->block_dim[0]);
 }
 
-static bool read_all(const char *ptx_path, bool full, struct test_launches *all, char *why, size_t size)
+static bool read_all(const char *ptx_path, bool full, struct test_launches *all, char *why,
+		     size_t size)
 {
 	char path[4096], buf[1024], *end;
 	unsigned int n = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a window means, mode by mode (rewriter/abi.h, GSR_LAUNCH_BY_*): a twin's workers on simulated SMs with ids that are not
- * dense, in slices by chance, until nobody leaves any more; then as many are there as the window says. And what static ranges
- * and stripes mean: who runs which block-task, in which order.
+ * What a window means, mode by mode (rewriter/abi.h, GSR_LAUNCH_BY_*): a twin's workers on
+ * simulated SMs with ids that are not dense, in slices by chance, until nobody leaves any more;
+ * then as many are there as the window says. And what static ranges and stripes mean: who runs
+ * which block-task, in which order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,12 +78,14 @@ static void device_new(struct device *d, uint32_t mode, uint64_t window)
 	memcpy(d->params, &to, sizeof(to));
 	d->arg = (void *)(d->params + launch_offset);
 	*d->arg = (struct gsr_launch){
-		.control = (uintptr_t)d->control, .window = (uintptr_t)&d->window, .stat = (uintptr_t)&d->stat, .grid = { FOR_EVER, 1, 1 },
-		.seq = 1, .weight = WEIGHT, .poll_ns = 1, .fetch_ns = 200, .fetch_max = 4, .workers = WORKERS_MAX, .flags = mode,
+		.control = (uintptr_t)d->control, .window = (uintptr_t)&d->window,
+		.stat = (uintptr_t)&d->stat, .grid = { FOR_EVER, 1, 1 },
+		.seq = 1, .weight = WEIGHT, .poll_ns = 1, .fetch_ns = 200, .fetch_max = 4,
+		.workers = WORKERS_MAX, .flags = mode,
 	};
 	gsr_launch_order(d->arg, GSR_ORDER_STRICT, WORKERS_MAX, 4);
-	d->l = (struct vgpu_launch){ .kernel = twin, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .nsmid = GSR_SMS_MAX,
-				     .params = d->params };
+	d->l = (struct vgpu_launch){ .kernel = twin, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 },
+				     .nsmid = GSR_SMS_MAX, .params = d->params };
 }
 
 static void device_free(struct device *d)
@@ -92,7 +95,9 @@ static void device_free(struct device *d)
 	free(d->control);
 }
 
-/* A launch or a wing: one worker after another goes where there is most room, as the hardware does */
+/*
+ * A launch or a wing: one worker after another goes where there is most room, as the hardware does
+ */
 static void bring(struct device *d, unsigned int workers, unsigned int first)
 {
 	unsigned int id[3] = { 0 }, i, best;
@@ -101,7 +106,8 @@ static void bring(struct device *d, unsigned int workers, unsigned int first)
 	d->l.grid[0] = workers;
 	for (id[0] = 0; id[0] < workers; id[0]++) {
 		for (i = 0, best = SMS; i < SMS; i++)
-			if (!d->taken[i] && d->resident[i] < PER_SM && (best == SMS || d->resident[i] < d->resident[best]))
+			if (!d->taken[i] && d->resident[i] < PER_SM &&
+			    (best == SMS || d->resident[i] < d->resident[best]))
 				best = i;
 		if (best == SMS)
 			return;
@@ -253,7 +259,8 @@ static void by_index(void)
 struct ranges {
 	struct gsr_ranges *at;
 	unsigned int number[WORKERS_MAX];	/* of each block, by d->worker */
-	unsigned int by[TOTAL], times[TOTAL];	/* block-task: number of the worker that ran it, how often */
+	unsigned int by[TOTAL], times[TOTAL];	/* block-task: number of the worker that ran it, how
+						 * often */
 	unsigned int order[WORKERS_MAX][TOTAL], n[WORKERS_MAX];	/* by worker's number */
 };
 
@@ -286,14 +293,21 @@ static void ranges_bring(struct device *d, struct ranges *r, unsigned int worker
 			place += d->sm[k] == d->sm[i];
 		r->number[i] = d->arg->flags & GSR_LAUNCH_BY_INDEX ? i : d->sm[i] * PER_SM + place;
 		while (!d->control->sm[d->arg->flags & GSR_LAUNCH_BY_INDEX ? 0 : d->id[d->sm[i]]] ||
-		       (unsigned int)__builtin_popcountll(d->control->sm[d->arg->flags & GSR_LAUNCH_BY_INDEX ? 0 : d->id[d->sm[i]]]) < place + 1)
+		       (unsigned int)__builtin_popcountll(d->control->sm[d->arg->flags &
+									 GSR_LAUNCH_BY_INDEX ? 0 :
+									 d->id[d->sm[i]]]) < place +
+		       1)
 			if (vgpu_block_run(d->worker[i], 1, NULL) != VGPU_RUNNING)
 				break;
 	}
 }
 
-/* One block-task, or its end, of each worker whose number is in [@first, @end), in turns, until each has run @tasks or none is left */
-static bool ranges_run(struct device *d, struct ranges *r, unsigned int first, unsigned int end, unsigned int tasks)
+/*
+ * One block-task, or its end, of each worker whose number is in [@first, @end), in turns, until
+ * each has run @tasks or none is left
+ */
+static bool ranges_run(struct device *d, struct ranges *r, unsigned int first, unsigned int end,
+		       unsigned int tasks)
 {
 	unsigned int done[WORKERS_MAX] = { 0 }, i;
 	bool more = true;
@@ -365,12 +379,16 @@ static void undisturbed(uint32_t mode, const char *what)
 	for (i = 0; i < WORKERS_MAX; i++)
 		good = good && own_first(&r, i, EACH) && r.n[i] == EACH;
 	ok(good, "static, %s: each worker runs its own range, in order", what);
-	ok(!d.control->exhausted && !d.control->counter[0].next && r.at->taken_count == WORKERS_MAX && d.control->gate == 1 && d.control->done == TOTAL,
+	ok(!d.control->exhausted && !d.control->counter[0].next &&
+	   r.at->taken_count == WORKERS_MAX && d.control->gate == 1 && d.control->done == TOTAL,
 	   "static, %s: without the counter, and the gate opens", what);
 	ranges_free(&d, &r);
 }
 
-/* SMGuard's algorithm 2: 8 CapSMs, the last 3 are evicted; by eq. 5 to 7 CapSM 0 goes on with 5, 1 with 6, 2 with 7 */
+/*
+ * SMGuard's algorithm 2: 8 CapSMs, the last 3 are evicted; by eq. 5 to 7 CapSM 0 goes on with 5, 1
+ * with 6, 2 with 7
+ */
 static void remapped(uint32_t mode, const char *what)
 {
 	const unsigned int stay = SMS - 3;
@@ -385,9 +403,12 @@ static void remapped(uint32_t mode, const char *what)
 	d.window = stay * GSCHED_CAPSM;
 	/* the evicted run what they have fetched, and leave */
 	good = good && ranges_run(&d, &r, stay * PER_SM, WORKERS_MAX, TOTAL);
-	ok(good && d.n == stay * PER_SM && r.at->taken_count == stay * PER_SM && d.stat.left == 3 * PER_SM,
-	   "static, %s: 3 of 8 CapSMs are evicted, and leave their ranges", what);
-	/* those that have something to take over first: the others would take it as what nobody has */
+	ok(good && d.n == stay * PER_SM && r.at->taken_count == stay * PER_SM &&
+	   d.stat.left == 3 * PER_SM, "static, %s: 3 of 8 CapSMs are evicted, and "
+				      "leave their ranges", what);
+	/*
+	 * those that have something to take over first: the others would take it as what nobody has
+	 */
 	good = ranges_run(&d, &r, 0, 3 * PER_SM, TOTAL);
 	for (i = 0; i < 3 * PER_SM; i++) {
 		unsigned int left = 0, me, k;
@@ -398,13 +419,17 @@ static void remapped(uint32_t mode, const char *what)
 		while (left < EACH && r.by[from * EACH + left] == from)
 			left++;
 		to = (from + 1) * EACH;
-		good = good && left >= 4 && left < EACH && own_first(&r, me, EACH) && r.n[me] == EACH + EACH - left;
+		good = good && left >= 4 && left < EACH && own_first(&r, me, EACH) &&
+		       r.n[me] == EACH + EACH - left;
 		for (k = EACH; good && k < r.n[me]; k++)
-			good = r.order[me][k] == from * EACH + left + k - EACH && r.order[me][k] < to;
+			good = r.order[me][k] == from * EACH + left + k - EACH &&
+			       r.order[me][k] < to;
 	}
-	ok(good, "static, %s: after its own a worker goes on where the one that it stands for stopped (eq. 5 to 8)", what);
+	ok(good, "static, %s: after its own a worker goes on where the one that it stands for "
+	   "stopped (eq. 5 to 8)", what);
 	good = ranges_run(&d, &r, 0, WORKERS_MAX, TOTAL);
-	ok(good && once(&r) && !d.n && d.control->gate == 1, "static, %s: each block-task once, and no wing was needed", what);
+	ok(good && once(&r) && !d.n && d.control->gate == 1,
+	   "static, %s: each block-task once, and no wing was needed", what);
 	ranges_free(&d, &r);
 }
 
@@ -439,7 +464,10 @@ static uint32_t next_of(struct device *d, unsigned int i)
 	return logged[1];
 }
 
-/* Workers that keep step run neighbours, in rows, as the hardware would start them; in a strict order each runs what it has fetched */
+/*
+ * Workers that keep step run neighbours, in rows, as the hardware would start them; in a strict
+ * order each runs what it has fetched
+ */
 static void in_stripes(enum gsr_order order, const char *how)
 {
 	enum { TOTAL_STRIPES = 151, ROWS = 4, WIDE = 4 };
@@ -471,11 +499,15 @@ static void in_stripes(enum gsr_order order, const char *how)
 	for (i = 0; i < TOTAL_STRIPES; i++)
 		missing += times[i] != 1;
 	ok(!odd, "%s: the first rows (%u are not so)", how, odd);
-	ok(!missing && d.control->done == TOTAL_STRIPES && d.control->gate == 1, "%s: each block-task once (%u are not)", how, missing);
+	ok(!missing && d.control->done == TOTAL_STRIPES && d.control->gate == 1,
+	   "%s: each block-task once (%u are not)", how, missing);
 	device_free(&d);
 }
 
-/* The factors by which block-tasks' numbers are divided, for all sizes of a grid and numbers of 31 bits */
+/*
+ * The factors by which block-tasks' numbers are divided, for all sizes of a grid and numbers of 31
+ * bits
+ */
 static void divided(void)
 {
 	unsigned int i, k, wrong = 0;
@@ -489,13 +521,17 @@ static void divided(void)
 			uint32_t n = k < 20 ? 0x7fffffff - k : k < 60 ? x * (roll(0x7fffffff) / x) - (k & 1) : roll(0x7fffffff);
 
 			n &= 0x7fffffff;
-			wrong += (uint32_t)((uint64_t)(2 * n) * a.divide[0].factor >> 32) >> a.divide[0].shift != n / x;
+			wrong += (uint32_t)((uint64_t)(2 * n) * a.divide[0].factor >> 32) >>
+				a.divide[0].shift != n / x;
 		}
 	}
 	ok(!wrong, "numbers are divided exactly");
 }
 
-/* The page lies behind a slow bus: how often all workers together read it, when it says something else each time */
+/*
+ * The page lies behind a slow bus: how often all workers together read it, when it says something
+ * else each time
+ */
 static void polls(unsigned int copies)
 {
 	const uint64_t poll_ns = 40000;
@@ -519,9 +555,11 @@ static void polls(unsigned int copies)
 	/* what each copy says is that, but for one that is just being written */
 	for (k = 0; k < copies; k++)
 		stale += d.control->copy[k].window != seen;
-	if (!ok(d.n == WORKERS_MAX && n <= (ticks - begin) / poll_ns + 1 && n >= (ticks - begin) / poll_ns / 2 && stale <= 1,
+	if (!ok(d.n == WORKERS_MAX && n <= (ticks - begin) / poll_ns + 1 &&
+		n >= (ticks - begin) / poll_ns / 2 && stale <= 1,
 		"%u copies of the relay: the page is read once in poll_ns", copies))
-		printf("# %u workers, %u polls in %llu ns, %u stale copies\n", d.n, n, (unsigned long long)(ticks - begin), stale);
+		printf("# %u workers, %u polls in %llu ns, %u stale copies\n", d.n, n,
+		       (unsigned long long)(ticks - begin), stale);
 	device_free(&d);
 }
 

@@ -4,8 +4,8 @@
  *
  *	vgpu-rewrite [--seeds N] [--seed S] [--kernel NAME] [--drop N] [--resumable] [FILE.ptx...]
  *
- * Launches come from FILE.launch. --drop takes the N-th barrier or store to the task's words out of the twins: then this
- * must fail.
+ * Launches come from FILE.launch. --drop takes the N-th barrier or store to the task's words out of
+ * the twins: then this must fail.
  */
 #include <errno.h>
 #include <glob.h>
@@ -42,7 +42,8 @@ struct options {
 struct file {
 	char *text;
 	size_t size;
-	struct twins twins[2];	/* with all modes and without; the latter not where a line is dropped */
+	struct twins twins[2];	/* with all modes and without; the latter not where a line is
+				 * dropped */
 	char dropped[128];
 };
 
@@ -54,9 +55,11 @@ static void file_close(struct file *f)
 	f->text = NULL;
 }
 
-static bool file_open(struct file *f, const char *path, const struct options *opt, char *why, size_t size)
+static bool file_open(struct file *f, const char *path, const struct options *opt, char *why,
+		      size_t size)
 {
-	struct gsr_options o = { .size = sizeof(o), .name = path, .resumable = opt->resumable, .look = LOOK };
+	struct gsr_options o = { .size = sizeof(o), .name = path, .resumable = opt->resumable,
+				 .look = LOOK };
 	unsigned int i;
 
 	memset(f, 0, sizeof(*f));
@@ -88,13 +91,15 @@ static unsigned int arch_of(const char *ptx)
 }
 
 /* Seeds until the first failure, either twin in turns; -1 none failed */
-static long long first_failure(const struct file *f, const struct test_launch *t, const struct options *o, char *why, size_t size)
+static long long first_failure(const struct file *f, const struct test_launch *t,
+			       const struct options *o, char *why, size_t size)
 {
 	uint64_t first = o->seed ? o->seed : 1 + 1000 * arch_of(f->text);
 	unsigned int i;
 
 	for (i = 0; i < o->seeds; i++)
-		if (!twins_compare(&f->twins[o->drop < 0 ? (first + i) % 2 : 0], t, first + i, why, size))
+		if (!twins_compare(&f->twins[o->drop < 0 ? (first + i) % 2 : 0], t,
+				   first + i, why, size))
 			return (long long)first + i;
 	return -1;
 }
@@ -107,7 +112,8 @@ static void test_file(const char *path, const struct options *o)
 	char why[2048] = "";
 	unsigned int i;
 
-	if (!launches_read(path, &all, why, sizeof(why)) || !file_open(&f, path, o, why, sizeof(why))) {
+	if (!launches_read(path, &all, why, sizeof(why)) ||
+	    !file_open(&f, path, o, why, sizeof(why))) {
 		if (o->drop < 0 || strncmp(why, "no line", 7))
 			ok(false, "%s: %s", base, why);
 		file_close(&f);
@@ -131,33 +137,40 @@ static void test_file(const char *path, const struct options *o)
 		if (o->resumable && g && !g->resume_points)
 			continue;
 		seed = first_failure(&f, t, o, why, sizeof(why));
-		if (!ok(seed < 0, "%s: %s %ux%ux%u, %u seeds%s", base, t->kernel, t->grid[0], t->grid[1], t->grid[2], o->seeds,
-			o->resumable ? ", resumable" : ""))
-			printf("# --seed %lld --seeds 1 --kernel %s%s: %s\n", seed, t->kernel, o->resumable ? " --resumable" : "", why);
+		if (!ok(seed < 0, "%s: %s %ux%ux%u, %u seeds%s", base, t->kernel, t->grid[0],
+			t->grid[1], t->grid[2], o->seeds, o->resumable ? ", resumable" : ""))
+			printf("# --seed %lld --seeds 1 --kernel %s%s: %s\n", seed, t->kernel,
+			       o->resumable ? " --resumable" : "", why);
 	}
 	file_close(&f);
 	launches_free(&all);
 }
 
 /*
- * The window, and until when it is good, for other workers, who would look for themselves, and for who watches; at each place that
- * looks at it
+ * The window, and until when it is good, for other workers, who would look for themselves, and for
+ * who watches; at each place that looks at it
  */
 static bool only_tells(const char *dropped)
 {
-	return strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d0], ") || strstr(dropped, "st.relaxed.sys.global.u32 [%__gsr_d3+16], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10752], ") || strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10760], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d7], ") || strstr(dropped, "st.relaxed.gpu.global.v2.u64 [%__gsr_d7], ");
+	return strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d0], ") ||
+	       strstr(dropped, "st.relaxed.sys.global.u32 [%__gsr_d3+16], ") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10752], ") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10760], ") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d7], ") ||
+	       strstr(dropped, "st.relaxed.gpu.global.v2.u64 [%__gsr_d7], ");
 }
 
 /*
- * The harness itself: a twin without any one of its barriers, reductions or stores must be caught, @spare excepted: what
- * another barrier of this kernel makes up for, and what takes a rare race; and what only tells how things stand.
+ * The harness itself: a twin without any one of its barriers, reductions or stores must be caught,
+ * @spare excepted: what another barrier of this kernel makes up for, and what takes a rare race;
+ * and what only tells how things stand.
  */
-static void test_harness(const char *path, const char *kernel, unsigned int seeds, unsigned int spare, bool resumable)
+static void test_harness(const char *path, const char *kernel, unsigned int seeds,
+			 unsigned int spare, bool resumable)
 {
 	struct options o = { .seeds = seeds, .seed = 1, .kernel = kernel, .resumable = resumable };
-	struct options all_of_it = { .drop = -1, .seeds = 2 * seeds, .seed = 1, .resumable = resumable };
+	struct options all_of_it = { .drop = -1, .seeds = 2 * seeds, .seed = 1,
+				     .resumable = resumable };
 	const struct test_launch *t = NULL;
 	struct test_launches all = { 0 };
 	unsigned int i, caught = 0, missed = 0;
@@ -166,15 +179,18 @@ static void test_harness(const char *path, const char *kernel, unsigned int seed
 
 	/* many hang; the whole twin does with these */
 	twins_slices_max = 60000;
-	if (launches_read(path, &all, why, sizeof(why)) && file_open(&whole, path, &all_of_it, why, sizeof(why)))
+	if (launches_read(path, &all, why, sizeof(why)) &&
+	    file_open(&whole, path, &all_of_it, why, sizeof(why)))
 		for (i = 0; i < all.n; i++)
 			if (!strcmp(all.launch[i].kernel, kernel))
 				t = &all.launch[i];
 	for (o.drop = 0; t && file_open(&f, path, &o, why, sizeof(why)); o.drop++) {
 		/* only what this kernel's twin has: the others' does not change it */
-		char *head = strstr(f.twins[0].rw.ptx, kernel), *tail = head ? strstr(head, "\n}") : NULL;
+		char *head = strstr(f.twins[0].rw.ptx, kernel),
+			*tail = head ? strstr(head, "\n}") : NULL;
 
-		if (head && tail && memcmp(head, strstr(whole.twins[0].rw.ptx, kernel), (size_t)(tail - head))) {
+		if (head && tail && memcmp(head, strstr(whole.twins[0].rw.ptx, kernel),
+					   (size_t)(tail - head))) {
 			if (first_failure(&f, t, &o, why, sizeof(why)) >= 0) {
 				caught++;
 			} else {
@@ -190,15 +206,17 @@ static void test_harness(const char *path, const char *kernel, unsigned int seed
 	}
 	file_close(&f);
 	file_close(&whole);
-	ok(caught >= 2 && missed <= spare, "broken on purpose, the %stwin of %s is caught: %u ways of %u",
+	ok(caught >= 2 && missed <= spare,
+	   "broken on purpose, the %stwin of %s is caught: %u ways of %u",
 	   resumable ? "resumable " : "", kernel, caught, caught + missed);
 	launches_free(&all);
 }
 
 static void report(void)
 {
-	printf("# %llu runs: %llu workers, %llu left early, %llu wings, %llu changes of the window, %llu started after their end\n",
-	       twins_stats.runs, twins_stats.workers, twins_stats.left, twins_stats.wings, twins_stats.changes, twins_stats.late);
+	printf("# %llu runs: %llu workers, %llu left early, %llu wings, %llu changes of the "
+	       "window, %llu started after their end\n", twins_stats.runs, twins_stats.workers,
+	       twins_stats.left, twins_stats.wings, twins_stats.changes, twins_stats.late);
 }
 
 int main(int argc, char **argv)
@@ -225,8 +243,8 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[k], "--resumable"))
 			o.resumable = true;
 		else
-			return fprintf(stderr, "usage: %s [--seeds N] [--seed S] [--kernel NAME] [--drop N] [--resumable] [FILE.ptx...]\n",
-				       argv[0]), 2;
+			return fprintf(stderr, "usage: %s [--seeds N] [--seed S] [--kernel NAME] "
+				       "[--drop N] [--resumable] [FILE.ptx...]\n", argv[0]), 2;
 	}
 	/* with the three targets' files 200 a kernel */
 	o.seeds = o.seeds ? o.seeds : 70;
@@ -251,13 +269,18 @@ int main(int argc, char **argv)
 	if (o.drop < 0 && !o.kernel) {
 		test_harness("selftests/rewriter/corpus/grids.sm_90.ptx", "grid2d", 60, 0, false);
 		test_harness("selftests/rewriter/corpus/shared.sm_90.ptx", "reverse", 60, 0, false);
-		test_harness("selftests/rewriter/corpus/barriers.ptx", "reductions_between", 60, 2, true);
-		test_harness("selftests/rewriter/corpus/gathers.ptx", "waits_elsewhere", 60, 0, false);
+		test_harness("selftests/rewriter/corpus/barriers.ptx", "reductions_between",
+			     60, 2, true);
+		test_harness("selftests/rewriter/corpus/gathers.ptx", "waits_elsewhere",
+			     60, 0, false);
 		report();
-		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs, "runs are evicted and grow");
-		ok(8 * twins_stats.by_index > twins_stats.runs && 8 * twins_stats.by_index < 7 * twins_stats.runs,
+		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs,
+		   "runs are evicted and grow");
+		ok(8 * twins_stats.by_index > twins_stats.runs &&
+		   8 * twins_stats.by_index < 7 * twins_stats.runs,
 		   "their limits count SMs, or workers (%llu)", twins_stats.by_index);
-		ok(8 * twins_stats.ranges > twins_stats.runs, "block-tasks come from the counter, and from ranges (%llu)", twins_stats.ranges);
+		ok(8 * twins_stats.ranges > twins_stats.runs,
+		   "block-tasks come from the counter, and from ranges (%llu)", twins_stats.ranges);
 	}
 	return tap_done();
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the kernels of the rewriter's corpus are launched: NAME.launch, as selftests/rewriter/corpus/README describes it. */
+/*
+ * How the kernels of the rewriter's corpus are launched: NAME.launch, as
+ * selftests/rewriter/corpus/README describes it.
+ */
 #ifndef VGPU_TEST_REWRITE_H
 #define VGPU_TEST_REWRITE_H
 
@@ -45,7 +48,10 @@ struct test_launches {
 	unsigned int n;
 };
 
-/* The launches of NAME.ptx or NAME.sm_NN.ptx, small or full size. False: @why says what is wrong, by file and line */
+/*
+ * The launches of NAME.ptx or NAME.sm_NN.ptx, small or full size. False: @why says what is wrong,
+ * by file and line
+ */
 bool launches_read(const char *ptx_path, struct test_launches *all, char *why, size_t size);
 bool launches_read_full(const char *ptx_path, struct test_launches *all, char *why, size_t size);
 /* What a buffer holds at first: @p->size bytes */

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vgpu's runtime library under a program that nvcc built for NVIDIA's: vgpu-rt (here) and vgpu-rt-program (next to it), and so on
+# vgpu's runtime library under a program that nvcc built for NVIDIA's: vgpu-rt (here) and
+# vgpu-rt-program (next to it), and so on
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 program=$here/$(basename "$0")-program

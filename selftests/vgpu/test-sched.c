@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The scheduler: every decision is driven by hand, no clock and no second thread. Then death, with real processes. */
+/*
+ * The scheduler: every decision is driven by hand, no clock and no second thread. Then death, with
+ * real processes.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,8 +16,8 @@
 #include "tap.h"
 
 static const struct vg_config plain = {
-	.sms = 4, .sm_threads = 512, .sm_blocks = 16, .sm_regs = 65536, .sm_smem = 100 << 10, .cc = 90,
-	.timeslice_ns = 1000, .switch_ns = 200, .mem = 1 << 20,
+	.sms = 4, .sm_threads = 512, .sm_blocks = 16, .sm_regs = 65536,
+	.sm_smem = 100 << 10, .cc = 90, .timeslice_ns = 1000, .switch_ns = 200, .mem = 1 << 20,
 };
 static struct vg_device dev;
 
@@ -103,7 +106,8 @@ static bool sums_right(void)
 			for (unsigned int i = 0; i < dev.config.sms; i++) {
 				const struct vg_sm *a = &copy.sm[p][i], *b = &dev.sm[p][i];
 
-				same &= a->blocks == b->blocks && a->threads == b->threads && a->regs == b->regs && a->smem == b->smem;
+				same &= a->blocks == b->blocks && a->threads == b->threads &&
+					a->regs == b->regs && a->smem == b->smem;
 			}
 		/* cppcheck-suppress constStatement ; the expression's value */
 		same;
@@ -137,8 +141,10 @@ static bool breadth_first(void)
 	setup(plain, 1);
 	e = submit(0, 128, 6, 0);
 	CHECK(vg_sched_dispatch(&dev) == 1);
-	CHECK(dev.entry[e].held[0] == 2 && dev.entry[e].held[1] == 2 && dev.entry[e].held[2] == 1 && dev.entry[e].held[3] == 1);
-	CHECK(vg_sched_take(&dev, e) == 0 && vg_sched_take(&dev, e) == 0 && vg_sched_take(&dev, e) == 1);
+	CHECK(dev.entry[e].held[0] == 2 && dev.entry[e].held[1] == 2 && dev.entry[e].held[2] == 1 &&
+	      dev.entry[e].held[3] == 1);
+	CHECK(vg_sched_take(&dev, e) == 0 && vg_sched_take(&dev, e) == 0 &&
+	      vg_sched_take(&dev, e) == 1);
 	CHECK(sums_right());
 	return true;
 }
@@ -296,7 +302,8 @@ static bool repairing(void)
 	dev.sm[0][1].threads += 77;	/* the SM's sum was changed, the block not held yet */
 	dev.entry[a].fresh[1]++;
 	vg_sched_repair(&dev);
-	CHECK(dev.entry[a].fresh[1] == 1 && dev.entry[a].placed == 4 && dev.sm[0][1].threads == 512);
+	CHECK(dev.entry[a].fresh[1] == 1 && dev.entry[a].placed == 4 &&
+	      dev.sm[0][1].threads == 512);
 	dev.entry[a].fresh[2] = dev.entry[a].held[2] = 0;	/* held by nobody: placed again */
 	vg_sched_repair(&dev);
 	CHECK(dev.entry[a].placed == 3 && dev.sm[0][2].blocks == 0);
@@ -544,7 +551,10 @@ static bool owner_dies(void)
 	/* the next one in the list, behind the dead one's place */
 	CHECK(vg_sched_update(&dev, 1600) == 4 && !turn(2, 1600) && turn(2, 1800));
 	CHECK(!turn(2, 2800) && turn(0, 3000) && !turn(0, 4000) && turn(2, 4200));
-	/* a new process in the dead one's slot has a new group, the last in the list, with a slice of its own */
+	/*
+	 * a new process in the dead one's slot has a new group, the last in the list, with a slice
+	 * of its own
+	 */
 	join(1, VG_NO_MPS);
 	CHECK(dev.group[group_of(1)].slice_ns == 1000);
 	submit(1, 512, 100, 0);
@@ -579,7 +589,8 @@ static bool planes(void)
 	join(1, 7);
 	join(2, 8);
 	join(3, VG_NO_MPS);
-	CHECK(group_of(0) == group_of(1) && group_of(0) != group_of(2) && group_of(2) != group_of(3));
+	CHECK(group_of(0) == group_of(1) && group_of(0) != group_of(2) &&
+	      group_of(2) != group_of(3));
 	a = submit(0, 512, 3, 0);
 	b = submit(1, 512, 3, 0);
 	e = submit(2, 512, 6, 0);
@@ -596,7 +607,8 @@ static bool planes(void)
 	/* a client dies in its turn: the other one goes on in it, with the places of both */
 	CHECK(turn(2, 5800) && !turn(2, 6800) && turn(3, 7000) && !turn(3, 8000) && turn(0, 8200));
 	vg_sched_reap(&dev, 0);
-	CHECK(vg_sched_dispatch(&dev) == 2 && held(b) == 3 && turn(1, 8300) && turn(1, 9199) && !turn(1, 9200));
+	CHECK(vg_sched_dispatch(&dev) == 2 && held(b) == 3 && turn(1, 8300) && turn(1, 9199) &&
+	      !turn(1, 9200));
 	CHECK(sums_right());
 	return true;
 }
@@ -651,7 +663,9 @@ static bool random_walk(void)
 			if (step < 20000 && n < 64 && r % 4 == 0) {
 				struct vg_need k = need(32 * (1 + r / 4 % 16), (r >> 8) % 5 * 9000);
 
-				live[n] = vg_sched_submit(&dev, (r >> 12) % 4, &k, 1 + (r >> 14) % 40, -(int)((r >> 20) % 6));
+				live[n] = vg_sched_submit(&dev, (r >> 12) % 4, &k,
+							  1 + (r >> 14) % 40,
+							  -(int)((r >> 20) % 6));
 				n += live[n] >= 0;
 			} else if (n) {
 				int i = (int)(r / 4 % (uint32_t)n), e = live[i];
@@ -673,8 +687,9 @@ static bool random_walk(void)
 				for (unsigned int i = 0; i < c.sms; i++) {
 					const struct vg_sm *sm = &dev.sm[p][i];
 
-					CHECK(sm->blocks <= c.sm_blocks && sm->threads <= c.sm_threads && sm->regs <= c.sm_regs &&
-					      sm->smem <= c.sm_smem);
+					CHECK(sm->blocks <= c.sm_blocks &&
+					      sm->threads <= c.sm_threads &&
+					      sm->regs <= c.sm_regs && sm->smem <= c.sm_smem);
 				}
 			if (step % 256 == 0)
 				CHECK(sums_right());
@@ -682,7 +697,8 @@ static bool random_walk(void)
 		}
 		for (unsigned int p = 0; p < VG_GROUPS_MAX; p++)
 			for (unsigned int i = 0; i < c.sms; i++)
-				CHECK(!dev.sm[p][i].blocks && !dev.sm[p][i].threads && !dev.sm[p][i].smem);
+				CHECK(!dev.sm[p][i].blocks && !dev.sm[p][i].threads &&
+				      !dev.sm[p][i].smem);
 	}
 	return true;
 }
@@ -701,7 +717,10 @@ static struct vg_device *map(void)
 	return d;
 }
 
-/* A child that takes a slot, fills the device and then does what @how says; it has done so when the pipe is read */
+/*
+ * A child that takes a slot, fills the device and then does what @how says; it has done so when the
+ * pipe is read
+ */
 static pid_t child(const char *how)
 {
 	int ready[2];
@@ -912,8 +931,10 @@ static bool shape(void)
 static bool environment(void)
 {
 	static const char *const bad[][2] = {
-		{ "VGPU_SMS", "0" }, { "VGPU_SMS", "-1" }, { "VGPU_SMS", "many" }, { "VGPU_SMS", "257" }, { "VGPU_SWITCH_US", "1000001" },
-		{ "VGPU_SM_BLOCKS", "33" }, { "VGPU_TIMESLICE_US", "1e3" }, { "VGPU_SM_THREADS", "99999999999999999999" },
+		{ "VGPU_SMS", "0" }, { "VGPU_SMS", "-1" }, { "VGPU_SMS", "many" },
+		{ "VGPU_SMS", "257" }, { "VGPU_SWITCH_US", "1000001" },
+		{ "VGPU_SM_BLOCKS", "33" }, { "VGPU_TIMESLICE_US", "1e3" },
+		{ "VGPU_SM_THREADS", "99999999999999999999" },
 	};
 	struct vg_config c;
 	char err[256];
@@ -925,7 +946,8 @@ static bool environment(void)
 	}
 	setenv("VGPU_SMS", "3", 1);
 	setenv("VGPU_SWITCH_US", "7", 1);
-	CHECK(vg_config_from_env(&c, err, sizeof(err)) && c.sms == 3 && c.switch_ns == 7000 && c.sm_threads == 512);
+	CHECK(vg_config_from_env(&c, err, sizeof(err)) && c.sms == 3 && c.switch_ns == 7000 &&
+	      c.sm_threads == 512);
 	unsetenv("VGPU_SMS");
 	unsetenv("VGPU_SWITCH_US");
 	return true;
@@ -943,7 +965,8 @@ static bool keys(void)
 	setenv("VGPU_MPS", "0", 1);
 	CHECK(vg_key_from_env(&none, err, sizeof(err)) && none == VG_NO_MPS);
 	setenv("VGPU_MPS", "auto", 1);
-	CHECK(vg_key_from_env(&none, err, sizeof(err)) && none == VG_NO_MPS);	/* no daemon there */
+	/* no daemon there */
+	CHECK(vg_key_from_env(&none, err, sizeof(err)) && none == VG_NO_MPS);
 	setenv("VGPU_MPS", "1", 1);
 	CHECK(vg_key_from_env(&one, err, sizeof(err)));
 	setenv("CUDA_MPS_PIPE_DIRECTORY", "/proc/self/./task/../fd/", 1);
@@ -954,7 +977,8 @@ static bool keys(void)
 	CHECK(vg_key_from_env(&common, err, sizeof(err)));
 	unsetenv("VGPU_MPS");
 	CHECK(vg_key_from_env(&fallback, err, sizeof(err)) && fallback == common);
-	CHECK(one == same && one != other && one != common && one != VG_NO_MPS && common != VG_NO_MPS);
+	CHECK(one == same && one != other && one != common && one != VG_NO_MPS &&
+	      common != VG_NO_MPS);
 	return true;
 }
 
@@ -974,16 +998,20 @@ int main(void)
 	tap_ok(reaping(), "a dead process's places go to the living");
 	tap_ok(repairing(), "sums are right again after a death inside the lock");
 	tap_ok(time_slices(), "without MPS processes take turns");
-	tap_ok(run_list(), "three groups take turns in the order of creation, each with its slice; idle ones are skipped");
+	tap_ok(run_list(), "three groups take turns in the order of creation, each with its slice; "
+	       "idle ones are skipped");
 	tap_ok(switches(), "a switch takes its time, and only if the group changes");
 	tap_ok(feeding(), "between two kernels of a stream the turn stays");
-	tap_ok(set_while_running(), "a new slice counts from the next turn on, a shorter one at once");
+	tap_ok(set_while_running(), "a new slice counts from the next turn on, a "
+	       "shorter one at once");
 	tap_ok(solo(), "slices of a group without competition follow each other");
-	tap_ok(starvation(), "two busy groups with tiny slices hardly run, one beside a long slice does not disturb");
+	tap_ok(starvation(), "two busy groups with tiny slices hardly run, one beside a long slice "
+	       "does not disturb");
 	tap_ok(nobody_begins(), "a turn that no process begins goes to the next group");
 	tap_ok(owner_dies(), "a group that dies in its slice leaves the device to the others");
 	tap_ok(preempting(), "preemption ends a turn early, if another group has work");
-	tap_ok(planes(), "clients of one MPS server share in space, beside processes without MPS in time");
+	tap_ok(planes(), "clients of one MPS server share in space, beside processes "
+	       "without MPS in time");
 	tap_ok(joining(), "groups live as long as a process is in them");
 	tap_ok(random_walk(), "random kernels: no SM is overfull, nothing is lost");
 	tap_ok(environment(), "wrong variables are named");
@@ -992,9 +1020,11 @@ int main(void)
 	tap_ok(leaves(), "shared: a process that leaves gives everything back");
 	tap_ok(killed(), "shared: a killed process's blocks are given back");
 	tap_ok(killed_inside(), "shared: one that is killed inside the lock too");
-	tap_ok(handed_over_by_newcomer(), "shared: a killed process's SMs go on to what waits as the next process comes");
+	tap_ok(handed_over_by_newcomer(),
+	       "shared: a killed process's SMs go on to what waits as the next process comes");
 	tap_ok(handed_over_by_lock(), "shared: and as the lock is found that it held");
-	tap_ok(killed_in_turn(), "shared: after a death inside the lock in its turn the next group's turn begins");
+	tap_ok(killed_in_turn(), "shared: after a death inside the lock in its turn the next "
+	       "group's turn begins");
 	tap_ok(shape(), "shared: the device changes shape only when nobody uses it");
 	shm_unlink(name);
 	return tap_end();

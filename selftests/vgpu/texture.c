@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: arrays, texture and surface objects. An array is device memory by rows; the interpreter reads and writes it
- * by the objects' handles (exec_tex.h). Mipmaps and cube maps are not simulated.
+ * Driver API: arrays, texture and surface objects. An array is device memory by rows; the
+ * interpreter reads and writes it by the objects' handles (exec_tex.h). Mipmaps and cube maps are
+ * not simulated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +70,8 @@ void vg_arrays_drop(struct CUctx_st *ctx)
 }
 
 /* Where @rows rows of @planes planes of an array lie, from @x bytes on */
-CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes, char **base, size_t *pitch,
-			size_t *plane)
+CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes,
+			char **base, size_t *pitch, size_t *plane)
 {
 	const struct CUarray_st *a = *find_array(array);
 	size_t row, n;
@@ -79,7 +80,8 @@ CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t 
 		return CUDA_ERROR_INVALID_HANDLE;
 	row = (size_t)a->image.width * vgpu_format_size(a->image.format) * a->image.channels;
 	n = a->image.depth ? a->image.depth : a->image.layers ? a->image.layers : 1;
-	if (at[0] > row || width > row - at[0] || at[1] + rows > (a->image.height ? a->image.height : 1) || at[1] + rows < rows ||
+	if (at[0] > row || width > row - at[0] ||
+	    at[1] + rows > (a->image.height ? a->image.height : 1) || at[1] + rows < rows ||
 	    at[2] + planes > n || at[2] + planes < planes)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pitch = a->image.pitch;
@@ -103,8 +105,8 @@ static CUresult array_new(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 	if (r)
 		return r;
-	if (!elements_ok(d->Format, d->NumChannels) || !d->Width || d->Width > 131072 || d->Height > 65536 || d->Depth > 16384 ||
-	    (layered ? !d->Depth : d->Depth && !d->Height))
+	if (!elements_ok(d->Format, d->NumChannels) || !d->Width || d->Width > 131072 ||
+	    d->Height > 65536 || d->Depth > 16384 || (layered ? !d->Depth : d->Depth && !d->Height))
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
 	if (d->Flags & ~(unsigned int)(LAYERED | SURFACE_LDST | GATHER))
 		return vg_leave(vg_unsimulated("an array with these flags"));
@@ -114,11 +116,14 @@ static CUresult array_new(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d)
 	a->ctx = ctx;
 	a->desc = *d;
 	a->image = (struct vgpu_image) {
-		.width = (unsigned int)d->Width, .height = (unsigned int)d->Height, .depth = layered ? 0 : (unsigned int)d->Depth,
-		.layers = layered ? (unsigned int)d->Depth : 0, .channels = d->NumChannels, .format = (enum vgpu_format)d->Format,
+		.width = (unsigned int)d->Width, .height = (unsigned int)d->Height,
+			.depth = layered ? 0 : (unsigned int)d->Depth,
+		.layers = layered ? (unsigned int)d->Depth : 0, .channels = d->NumChannels,
+			.format = (enum vgpu_format)d->Format,
 		.owned = true,
 	};
-	a->image.pitch = (d->Width * vgpu_format_size(d->Format) * d->NumChannels + 31) & ~(size_t)31;
+	a->image.pitch = (d->Width * vgpu_format_size(d->Format) * d->NumChannels + 31) &
+		~(size_t)31;
 	a->image.slice = a->image.pitch * rows;
 	r = __builtin_mul_overflow(a->image.slice, planes, &size) ? CUDA_ERROR_OUT_OF_MEMORY :
 		vg_mem_alloc(ctx, size, VG_MEM_DEVICE, 0, &a->mem);
@@ -142,7 +147,8 @@ CUDADRV_API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTO
 {
 	if (!array || !desc)
 		return CUDA_ERROR_INVALID_VALUE;
-	return array_new(array, &(CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0, desc->Format, desc->NumChannels,
+	return array_new(array, &(CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0,
+							    desc->Format, desc->NumChannels,
 							    SURFACE_LDST });
 }
 
@@ -197,7 +203,8 @@ static CUDA_MEMCPY2D row(size_t size)
 	return (CUDA_MEMCPY2D){ .WidthInBytes = size, .Height = 1 };
 }
 
-static void from(CUDA_MEMCPY2D *c, CUmemorytype type, CUarray array, const void *host, CUdeviceptr device, size_t offset)
+static void from(CUDA_MEMCPY2D *c, CUmemorytype type, CUarray array, const void *host,
+		 CUdeviceptr device, size_t offset)
 {
 	c->srcMemoryType = type;
 	c->srcArray = array;
@@ -206,7 +213,8 @@ static void from(CUDA_MEMCPY2D *c, CUmemorytype type, CUarray array, const void 
 	c->srcXInBytes = offset;
 }
 
-static void to(CUDA_MEMCPY2D *c, CUmemorytype type, CUarray array, void *host, CUdeviceptr device, size_t offset)
+static void to(CUDA_MEMCPY2D *c, CUmemorytype type, CUarray array, void *host, CUdeviceptr device,
+	       size_t offset)
 {
 	c->dstMemoryType = type;
 	c->dstArray = array;
@@ -246,16 +254,16 @@ static void to(CUDA_MEMCPY2D *c, CUmemorytype type, CUarray array, void *host, C
 		return cuMemcpy2DAsync_v2_ptsz(&c, s); \
 	}
 
-COPY(cuMemcpyHtoA_v2, (CUarray a, size_t at, const void *p, size_t n), (&c, CU_MEMORYTYPE_HOST, NULL, p, 0, 0),
-     (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at))
-COPY(cuMemcpyAtoH_v2, (void *p, CUarray a, size_t at, size_t n), (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at),
-     (&c, CU_MEMORYTYPE_HOST, NULL, p, 0, 0))
-COPY(cuMemcpyDtoA_v2, (CUarray a, size_t at, CUdeviceptr p, size_t n), (&c, CU_MEMORYTYPE_DEVICE, NULL, NULL, p, 0),
-     (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at))
-COPY(cuMemcpyAtoD_v2, (CUdeviceptr p, CUarray a, size_t at, size_t n), (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at),
-     (&c, CU_MEMORYTYPE_DEVICE, NULL, NULL, p, 0))
-COPY(cuMemcpyAtoA_v2, (CUarray b, size_t bt, CUarray a, size_t at, size_t n), (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at),
-     (&c, CU_MEMORYTYPE_ARRAY, b, NULL, 0, bt))
+COPY(cuMemcpyHtoA_v2, (CUarray a, size_t at, const void *p, size_t n),
+     (&c, CU_MEMORYTYPE_HOST, NULL, p, 0, 0), (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at))
+COPY(cuMemcpyAtoH_v2, (void *p, CUarray a, size_t at, size_t n),
+     (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at), (&c, CU_MEMORYTYPE_HOST, NULL, p, 0, 0))
+COPY(cuMemcpyDtoA_v2, (CUarray a, size_t at, CUdeviceptr p, size_t n),
+     (&c, CU_MEMORYTYPE_DEVICE, NULL, NULL, p, 0), (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at))
+COPY(cuMemcpyAtoD_v2, (CUdeviceptr p, CUarray a, size_t at, size_t n),
+     (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at), (&c, CU_MEMORYTYPE_DEVICE, NULL, NULL, p, 0))
+COPY(cuMemcpyAtoA_v2, (CUarray b, size_t bt, CUarray a, size_t at, size_t n),
+     (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at), (&c, CU_MEMORYTYPE_ARRAY, b, NULL, 0, bt))
 COPY_ASYNC(cuMemcpyHtoAAsync_v2, (CUarray a, size_t at, const void *p, size_t n, CUstream s),
 	   (&c, CU_MEMORYTYPE_HOST, NULL, p, 0, 0), (&c, CU_MEMORYTYPE_ARRAY, a, NULL, 0, at))
 COPY_ASYNC(cuMemcpyAtoHAsync_v2, (void *p, CUarray a, size_t at, size_t n, CUstream s),
@@ -279,11 +287,13 @@ static CUresult image_of(const CUDA_RESOURCE_DESC *d, struct vgpu_image *im)
 	case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
 		return vg_unsimulated("a texture of a mipmapped array");
 	case CU_RESOURCE_TYPE_LINEAR:
-		if (!elements_ok(d->res.linear.format, d->res.linear.numChannels) || d->res.linear.devPtr % ALIGNMENT ||
+		if (!elements_ok(d->res.linear.format, d->res.linear.numChannels) ||
+		    d->res.linear.devPtr % ALIGNMENT ||
 		    !vg_region_covers(d->res.linear.devPtr, d->res.linear.sizeInBytes))
 			return CUDA_ERROR_INVALID_VALUE;
 		texel = (size_t)vgpu_format_size(d->res.linear.format) * d->res.linear.numChannels;
-		if (d->res.linear.sizeInBytes / texel > 1u << 27 || d->res.linear.sizeInBytes < texel)
+		if (d->res.linear.sizeInBytes / texel > 1u << 27 ||
+		    d->res.linear.sizeInBytes < texel)
 			return CUDA_ERROR_INVALID_VALUE;
 		im->data = (uint8_t *)(uintptr_t)d->res.linear.devPtr;
 		im->width = (unsigned int)(d->res.linear.sizeInBytes / texel);
@@ -292,11 +302,16 @@ static CUresult image_of(const CUDA_RESOURCE_DESC *d, struct vgpu_image *im)
 		im->linear = true;
 		return CUDA_SUCCESS;
 	case CU_RESOURCE_TYPE_PITCH2D:
-		texel = (size_t)vgpu_format_size(d->res.pitch2D.format) * d->res.pitch2D.numChannels;
-		if (!elements_ok(d->res.pitch2D.format, d->res.pitch2D.numChannels) || d->res.pitch2D.devPtr % ALIGNMENT ||
-		    d->res.pitch2D.pitchInBytes % PITCH_ALIGNMENT || !d->res.pitch2D.width || d->res.pitch2D.width > 131072 ||
-		    !d->res.pitch2D.height || d->res.pitch2D.height > 65536 || d->res.pitch2D.pitchInBytes < d->res.pitch2D.width * texel ||
-		    !vg_region_covers(d->res.pitch2D.devPtr, d->res.pitch2D.pitchInBytes * (d->res.pitch2D.height - 1) +
+		texel = (size_t)vgpu_format_size(d->res.pitch2D.format) *
+			d->res.pitch2D.numChannels;
+		if (!elements_ok(d->res.pitch2D.format, d->res.pitch2D.numChannels) ||
+		    d->res.pitch2D.devPtr % ALIGNMENT ||
+		    d->res.pitch2D.pitchInBytes % PITCH_ALIGNMENT || !d->res.pitch2D.width ||
+		    d->res.pitch2D.width > 131072 || !d->res.pitch2D.height ||
+		    d->res.pitch2D.height > 65536 ||
+		    d->res.pitch2D.pitchInBytes < d->res.pitch2D.width * texel ||
+		    !vg_region_covers(d->res.pitch2D.devPtr,
+				      d->res.pitch2D.pitchInBytes * (d->res.pitch2D.height - 1) +
 				      d->res.pitch2D.width * texel))
 			return CUDA_ERROR_INVALID_VALUE;
 		im->data = (uint8_t *)(uintptr_t)d->res.pitch2D.devPtr;
@@ -317,7 +332,8 @@ static CUresult sampler_of(const CUDA_TEXTURE_DESC *d, struct vgpu_texture *t)
 	bool wide = vgpu_format_size(t->image.format) == 4;
 	unsigned int i;
 
-	if (d->flags & ~(unsigned int)(READ_AS_INTEGER | NORMALIZED | SRGB | NO_TRILINEAR) || (unsigned int)d->filterMode > 1)
+	if (d->flags & ~(unsigned int)(READ_AS_INTEGER | NORMALIZED | SRGB | NO_TRILINEAR) ||
+	    (unsigned int)d->filterMode > 1)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; i < 3; i++) {
 		if ((unsigned int)d->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
@@ -330,10 +346,12 @@ static CUresult sampler_of(const CUDA_TEXTURE_DESC *d, struct vgpu_texture *t)
 	t->srgb = d->flags & SRGB;
 	/* integers of 32 bits are never made floats */
 	t->as_integer = !is_float && (wide || d->flags & READ_AS_INTEGER);
-	return t->linear_filter && (t->as_integer || t->image.linear) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	return t->linear_filter && (t->as_integer || t->image.linear) ? CUDA_ERROR_INVALID_VALUE :
+	       CUDA_SUCCESS;
 }
 
-uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, CUresult *r)
+uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
+		   CUresult *r)
 {
 	struct vgpu_texture t = { 0 };
 	uint64_t handle;
@@ -343,7 +361,8 @@ uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *
 		*r = sampler_of(texture, &t);
 	/* surfaces are of arrays that were made for them */
 	if (!*r && !texture &&
-	    (resource->resType != CU_RESOURCE_TYPE_ARRAY || !(resource->res.array.hArray->desc.Flags & SURFACE_LDST)))
+	    (resource->resType != CU_RESOURCE_TYPE_ARRAY ||
+	     !(resource->res.array.hArray->desc.Flags & SURFACE_LDST)))
 		*r = CUDA_ERROR_INVALID_VALUE;
 	if (*r)
 		return 0;
@@ -352,7 +371,8 @@ uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *
 	return handle;
 }
 
-static CUresult object_new(uint64_t *out, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture)
+static CUresult object_new(uint64_t *out, const CUDA_RESOURCE_DESC *resource,
+			   const CUDA_TEXTURE_DESC *texture)
 {
 	struct texobject *o;
 	CUresult r = vg_enter();
@@ -403,7 +423,8 @@ static CUresult object_free(uint64_t handle, bool surface)
 	return vg_leave(CUDA_SUCCESS);
 }
 
-static CUresult object_describe(uint64_t handle, bool surface, CUDA_RESOURCE_DESC *resource, CUDA_TEXTURE_DESC *texture)
+static CUresult object_describe(uint64_t handle, bool surface, CUDA_RESOURCE_DESC *resource,
+				CUDA_TEXTURE_DESC *texture)
 {
 	const struct texobject *o;
 	CUresult r = vg_enter();
@@ -420,7 +441,8 @@ static CUresult object_describe(uint64_t handle, bool surface, CUDA_RESOURCE_DES
 	return vg_leave(CUDA_SUCCESS);
 }
 
-CUDADRV_API CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
+CUDADRV_API CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
+				       const CUDA_TEXTURE_DESC *texture,
 				       const CUDA_RESOURCE_VIEW_DESC *view)
 {
 	uint64_t handle = 0;
@@ -454,7 +476,8 @@ CUDADRV_API CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *desc, CUtexObj
 CUDADRV_API CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
 	uint64_t handle = 0;
-	CUresult r = object && resource ? object_new(&handle, resource, NULL) : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = object && resource ? object_new(&handle, resource, NULL) :
+		     CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
 		*object = handle;

@@ -45,7 +45,10 @@ static uint64_t simulated_time(void)
 
 #define MEMORY_MAX	(LAUNCH_PARAMS_MAX + 1)
 
-/* The buffers of a launch, and behind them all variables of the module: what they hold at first, and where they are */
+/*
+ * The buffers of a launch, and behind them all variables of the module: what they hold at first,
+ * and where they are
+ */
 struct memory {
 	unsigned int n, own;		/* own: buffers */
 	uint8_t *at[MEMORY_MAX], *first[MEMORY_MAX], *result[MEMORY_MAX];
@@ -76,7 +79,8 @@ static bool memory_variables(struct memory *m, const struct twins *f)
 static uint64_t texture_of(uint8_t *at, size_t size)
 {
 	return vgpu_texture_new(&(struct vgpu_texture){
-		.image = { .data = at, .width = (unsigned int)(size / 4), .channels = 1, .format = VGPU_FORMAT_F32, .linear = true },
+		.image = { .data = at, .width = (unsigned int)(size / 4), .channels = 1,
+			   .format = VGPU_FORMAT_F32, .linear = true },
 	}, false);
 }
 
@@ -134,7 +138,8 @@ static bool memory_new(struct memory *m, const struct twins *f, const struct tes
 		m->at[b] = aligned_alloc(256, (p->size + 511) & ~(size_t)255);
 		m->first[b] = malloc(p->size + 1);
 		m->result[b] = malloc(p->size + 1);
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): memory_free() frees all below n, which it loses count of */
+		/* memory_free() frees all below n, of which it loses count */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (!m->at[b] || !m->first[b] || !m->result[b])
 			return false;
 		launch_fill(p, m->first[b]);
@@ -169,18 +174,22 @@ static void memory_reset(struct memory *m)
 		memcpy(m->at[i], m->first[i], m->size[i]);
 }
 
-/* What a kernel may touch: its buffers, and a twin the words of its launcher. Broken twins go astray. */
+/*
+ * What a kernel may touch: its buffers, and a twin the words of its launcher. Broken twins go
+ * astray.
+ */
 static const struct memory *mem_now;
 static const struct sim *sim_now;
 
-static bool params_fill(uint8_t *buf, const struct vgpu_kernel_info *info, const struct test_launch *l, const struct memory *m,
-			char *why, size_t size)
+static bool params_fill(uint8_t *buf, const struct vgpu_kernel_info *info,
+			const struct test_launch *l, const struct memory *m, char *why, size_t size)
 {
 	unsigned int i, b = 0;
 	size_t k;
 
 	if (info->n_params < l->n_params) {
-		snprintf(why, size, "%u parameters described, kernel has %u", l->n_params, info->n_params);
+		snprintf(why, size, "%u parameters described, kernel has %u", l->n_params,
+			 info->n_params);
 		return false;
 	}
 	for (i = 0; i < l->n_params; i++) {
@@ -217,13 +226,15 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 			 bool shuffle, uint64_t *done, char *why, size_t size)
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
-	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i, j, n = 0, most = shuffle ? 1 + roll(ORIGINALS_MAX) : 1;
+	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], i, j, n = 0,
+		most = shuffle ? 1 + roll(ORIGINALS_MAX) : 1;
 	struct vgpu_block *block[ORIGINALS_MAX];
 	uint64_t steps = 0;
 	unsigned int *order = calloc(total, sizeof(*order));
 	uint8_t *params = calloc(1, info->param_size + 16);
 	uint64_t references[sizeof(info->reference) / sizeof(*info->reference)] = { 0 };
-	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .nsmid = SMS_MAX, .references = references,
+	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params,
+				 .nsmid = SMS_MAX, .references = references,
 				 .seed = shuffle ? roll64() : 0, .watch = vgpu_watch_new() };
 	bool good = order && params && l.watch && params_fill(params, info, t, m, why, size);
 
@@ -243,7 +254,9 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 		uint64_t ran = 0;
 
 		if (n < most && i < total) {
-			unsigned int c = order[i++], id[3] = { c % t->grid[0], c / t->grid[0] % t->grid[1], c / t->grid[0] / t->grid[1] };
+			unsigned int c = order[i++],
+				id[3] = { c % t->grid[0], c / t->grid[0] % t->grid[1],
+					  c / t->grid[0] / t->grid[1] };
 
 			block[n] = vgpu_block_new(&l, id, roll(SMS_MAX));
 			if (!block[n]) {
@@ -260,7 +273,8 @@ static bool run_original(struct vgpu_kernel *k, const struct test_launch *t, str
 		if (r == VGPU_RUNNING && most > 1 && steps < twins_steps_max)
 			continue;
 		if (r != VGPU_DONE) {
-			snprintf(why, size, "original: %s", r == VGPU_RUNNING ? "does not end" : vgpu_block_error(block[j]));
+			snprintf(why, size, "original: %s", r == VGPU_RUNNING ? "does not end" :
+				 vgpu_block_error(block[j]));
 			good = false;
 		}
 		vgpu_block_free(block[j]);
@@ -313,7 +327,8 @@ static bool may_access(uint64_t addr, size_t size, bool write)
 	return sim_now && (within(sim_now->control, sizeof(*sim_now->control), addr, size) ||
 			   within(sim_now->save, sim_now->save_size, addr, size) ||
 			   within(sim_now->ranges, sim_now->ranges_size, addr, size) ||
-			   (!write && within(&sim_now->window, sizeof(sim_now->window), addr, size)) ||
+			   (!write && within(&sim_now->window, sizeof(sim_now->window),
+					     addr, size)) ||
 			   within(&sim_now->stat, sizeof(sim_now->stat), addr, size));
 }
 
@@ -360,12 +375,15 @@ static bool ranges_done(const struct sim *s, unsigned int total, char *why, size
 
 		taken += bit;
 		if (bit != (i < n) && (i >= n || i * each < total)) {
-			snprintf(why, size, "range %u of %u, %u block-tasks each of %u, is %staken", i, n, each, total, bit ? "" : "not ");
+			snprintf(why, size, "range %u of %u, %u block-tasks each of %u, is %staken",
+				 i, n, each, total, bit ? "" : "not ");
 			return false;
 		}
 	}
-	if (s->ranges->taken_count != taken || s->control->counter[0].next || s->control->exhausted) {
-		snprintf(why, size, "%u ranges are counted, %u are taken, the counter is at %llu", s->ranges->taken_count, taken,
+	if (s->ranges->taken_count != taken || s->control->counter[0].next ||
+	    s->control->exhausted) {
+		snprintf(why, size, "%u ranges are counted, %u are taken, the counter is at %llu",
+			 s->ranges->taken_count, taken,
 			 (unsigned long long)s->control->counter[0].next);
 		return false;
 	}
@@ -378,24 +396,29 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 	unsigned int i;
 
 	if (c->done != total || c->gate != SEQ || s->stat.finished != SEQ) {
-		snprintf(why, size, "done %llu of %u, gate %u, finished %u, seq %d", (unsigned long long)c->done, total, c->gate,
-			 s->stat.finished, SEQ);
+		snprintf(why, size, "done %llu of %u, gate %u, finished %u, seq %d",
+			 (unsigned long long)c->done, total, c->gate, s->stat.finished, SEQ);
 		return false;
 	}
 	for (i = 0; i < GSR_SMS_MAX; i++)
 		if (c->sm[i] || c->ranks[i / 64]) {
-			snprintf(why, size, "places 0x%llx of word %u, ranks 0x%llx are still taken", (unsigned long long)c->sm[i], i,
+			snprintf(why, size, "places 0x%llx of word %u, ranks 0x%llx "
+				 "are still taken", (unsigned long long)c->sm[i], i,
 				 (unsigned long long)c->ranks[i / 64]);
 			return false;
 		}
-	if (s->stat.left < s->early || s->stat.left > s->launched || s->stat.seen_limit == NOT_SEEN || !s->stat.end_ns || !s->stat.start_ns) {
-		snprintf(why, size, "left %u of %u workers, %u before the last fetch, seen limit 0x%x, started %llu, ended %llu",
-			 s->stat.left, s->launched, s->early, s->stat.seen_limit, (unsigned long long)s->stat.start_ns, (unsigned long long)s->stat.end_ns);
+	if (s->stat.left < s->early || s->stat.left > s->launched ||
+	    s->stat.seen_limit == NOT_SEEN || !s->stat.end_ns || !s->stat.start_ns) {
+		snprintf(why, size, "left %u of %u workers, %u before the last fetch, seen limit "
+			 "0x%x, started %llu, ended %llu", s->stat.left, s->launched, s->early,
+			 s->stat.seen_limit, (unsigned long long)s->stat.start_ns,
+			 (unsigned long long)s->stat.end_ns);
 		return false;
 	}
 	for (i = 0; s->save && i < sizeof(*s->save); i++)
 		if (((const uint8_t *)s->save)[i]) {
-			snprintf(why, size, "a record is still in use: byte %u of struct gsr_save is not 0", i);
+			snprintf(why, size, "a record is still in use: byte %u of struct "
+				 "gsr_save is not 0", i);
 			return false;
 		}
 	if (s->ranges && !ranges_done(s, total, why, size))
@@ -405,9 +428,11 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 	return true;
 }
 
-static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, char *why, size_t size)
+static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, char *why,
+		     size_t size)
 {
-	unsigned int seen = 0, waiting = 0, quiet = roll(3) ? 400 + roll(4000) : 0, pace = 3 + roll(40);
+	unsigned int seen = 0, waiting = 0, quiet = roll(3) ? 400 + roll(4000) : 0,
+		pace = 3 + roll(40);
 	uint64_t slices;
 	bool good = true;
 
@@ -423,7 +448,8 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 		if (s->changes < quiet && roll(pace) == 0) {
 			s->window = any_window(s);
 			s->changes++;
-		} else if ((s->changes >= quiet || s->wings > 150) && s->window != s->sms * GSCHED_CAPSM) {
+		} else if ((s->changes >= quiet || s->wings > 150) &&
+			   s->window != s->sms * GSCHED_CAPSM) {
 			s->window = s->sms * GSCHED_CAPSM;
 		}
 		/* wings: for workers that left, or when nobody is there to go on */
@@ -442,7 +468,10 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 				/* as the launcher reckons, who may be wrong */
 				s->arg->first = roll(4) ? s->n : roll(WORKERS_MAX);
 				s->arg->flags &= ~GSR_LAUNCH_WHOLE;
-				/* a wing's window is written before it: its workers read it anew at their first look */
+				/*
+				 * a wing's window is written before it: its workers read it anew at
+				 * their first look
+				 */
 				if (roll(2))
 					s->control->relay = s->window;
 			} else if (!s->n) {
@@ -471,8 +500,10 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 		s->sm[i] = s->sm[s->n];
 	}
 	if (good)
-		snprintf(why, size, "not finished after %llu slices: not fetched %llu, done %llu of %u, %u workers, window 0x%llx",
-			 (unsigned long long)twins_slices_max, (unsigned long long)launch_unclaimed(s->arg, s->control), (unsigned long long)s->control->done, total, s->n,
+		snprintf(why, size, "not finished after %llu slices: not fetched %llu, done %llu "
+			 "of %u, %u workers, window 0x%llx", (unsigned long long)twins_slices_max,
+			 (unsigned long long)launch_unclaimed(s->arg, s->control),
+			 (unsigned long long)s->control->done, total, s->n,
 			 (unsigned long long)s->window);
 	return false;
 }
@@ -503,14 +534,14 @@ static bool any_ranges(struct sim *s, struct gsr_launch *a, unsigned int total)
 	return true;
 }
 
-static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t, bool modes, struct memory *m,
-		     char *why, size_t size)
+static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const struct test_launch *t,
+		     bool modes, struct memory *m, char *why, size_t size)
 {
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers, i;
 	uint8_t *params = calloc(1, info->param_size + 16);
-	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params, .seed = roll64() | 1,
-				 .watch = vgpu_watch_new() };
+	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params,
+				 .seed = roll64() | 1, .watch = vgpu_watch_new() };
 	struct sim s = { .sms = 1 + roll(SMS_MAX), .per_sm = 1 + roll(4) };
 	bool good = params && l.watch && params_fill(params, info, t, m, why, size);
 	struct gsr_launch a;
@@ -518,7 +549,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	size_t stride = 0;
 
 	if (g->launch_offset + sizeof(a) > info->param_size) {
-		snprintf(why, size, "launch_offset %zu, the twin's parameters have %zu bytes", g->launch_offset, info->param_size);
+		snprintf(why, size, "launch_offset %zu, the twin's parameters have %zu bytes",
+			 g->launch_offset, info->param_size);
 		good = false;
 	}
 	s.control = aligned_alloc(128, (sizeof(*s.control) + 127) & ~(size_t)127);
@@ -526,7 +558,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	if (!good)
 		goto out;
 	if (g->resume_points && roll(8)) {
-		stride = gsr_save_stride(g, (size_t)t->block_dim[0] * t->block_dim[1] * t->block_dim[2], t->dynamic);
+		stride = gsr_save_stride(g, (size_t)t->block_dim[0] * t->block_dim[1] *
+					 t->block_dim[2], t->dynamic);
 		/* fewer records than workers is allowed, too */
 		per_sm = roll(4) ? s.per_sm : 1 + roll(s.per_sm);
 		s.save_size = sizeof(*s.save) + s.sms * per_sm * stride;
@@ -545,8 +578,10 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	workers = s.sms * s.per_sm < total ? s.sms * s.per_sm : total;
 	workers = roll(3) ? workers : 1 + roll(workers);
 	a = (struct gsr_launch){
-		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window, .stat = (uintptr_t)&s.stat,
-		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight, .poll_ns = 1 + roll(roll(2) ? 300 : 5000),
+		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window,
+		.stat = (uintptr_t)&s.stat,
+		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight,
+		.poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
 		.flags = (modes ? any_mode() : 0) | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
@@ -555,7 +590,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	good = !modes || g->waits || roll(3) || any_ranges(&s, &a, total);
 	if (!good)
 		goto out;
-	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT : GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
+	gsr_launch_order(&a, g->waits || s.ranges || roll(4) == 0 ? GSR_ORDER_STRICT :
+			 GSR_ORDER_STRIPES, 1 + roll(2 * workers), roll(10));
 	a.last_copy = (1u << roll(6)) - 1;
 	if (s.window == s.sms * GSCHED_CAPSM && roll(2))
 		a.flags |= GSR_LAUNCH_WHOLE;
@@ -601,8 +637,9 @@ static bool same_memory(const struct memory *m, char *why, size_t size)
 	for (i = 0; i < m->n; i++)
 		for (k = 0; k < m->size[i]; k++)
 			if (m->at[i][k] != m->result[i][k]) {
-				snprintf(why, size, "%s %u differs at byte %zu: 0x%02x, original 0x%02x", i < m->own ? "buffer" : "variables, memory",
-					 i, k, m->at[i][k], m->result[i][k]);
+				snprintf(why, size, "%s %u differs at byte %zu: 0x%02x, "
+					 "original 0x%02x", i < m->own ? "buffer" :
+					 "variables, memory", i, k, m->at[i][k], m->result[i][k]);
 				return false;
 			}
 	return true;
@@ -648,7 +685,8 @@ static bool share(struct twins *f, char *why, size_t size)
 {
 	bool *missing = calloc(f->rw.n_variables + 1, sizeof(*missing));
 	size_t bytes = 0;
-	uint64_t *table = f->rw.n_variables ? vgpu_module_global(f->twin, f->rw.addresses, &bytes) : NULL;
+	uint64_t *table = f->rw.n_variables ? vgpu_module_global(f->twin, f->rw.addresses, &bytes) :
+			  NULL;
 	bool good = missing && bytes == f->rw.n_variables * sizeof(*table);
 	unsigned int i;
 
@@ -657,7 +695,8 @@ static bool share(struct twins *f, char *why, size_t size)
 	for (i = 0; good && i < f->rw.n_variables; i++)
 		good = !missing[i];
 	if (!good)
-		snprintf(why, size, "table of addresses of %zu bytes for %u variables", bytes, f->rw.n_variables);
+		snprintf(why, size, "table of addresses of %zu bytes for %u variables", bytes,
+			 f->rw.n_variables);
 	free(missing);
 	return good;
 }
@@ -669,7 +708,8 @@ bool twins_reload(struct twins *f, char *why, size_t size)
 	return f->twin ? share(f, why, size) : !f->rw.ptx;
 }
 
-bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct gsr_options *o, char *why, size_t why_size)
+bool twins_rewrite(struct twins *f, const char *text, size_t size, const struct gsr_options *o,
+		   char *why, size_t why_size)
 {
 	struct gsr_error e = { 0 };
 
@@ -727,7 +767,8 @@ static void keep_result(struct memory *m)
 		memcpy(m->result[i], m->at[i], m->size[i]);
 }
 
-bool twins_fair(const struct twins *f, const struct test_launch *t, uint64_t seed, unsigned int n, uint64_t *done, char *why, size_t size)
+bool twins_fair(const struct twins *f, const struct test_launch *t, uint64_t seed, unsigned int n,
+		uint64_t *done, char *why, size_t size)
 {
 	struct vgpu_kernel *k = vgpu_module_kernel(f->orig, t->kernel);
 	struct memory m;
@@ -740,11 +781,13 @@ bool twins_fair(const struct twins *f, const struct test_launch *t, uint64_t see
 	}
 	reseed(seed);
 	/* to look for races costs a multiple of the time: under every third seed */
-	vgpu_checks = seed % 3 ? VGPU_CHECK_ALL & ~(VGPU_CHECK_RACE | VGPU_CHECK_GRID) : VGPU_CHECK_ALL;
+	vgpu_checks = seed % 3 ? VGPU_CHECK_ALL & ~(VGPU_CHECK_RACE | VGPU_CHECK_GRID) :
+		      VGPU_CHECK_ALL;
 	mem_now = &m;
 	good = memory_new(&m, f, t);
 	for (i = 0; good && i < n; i++) {
-		good = run_original(k, t, &m, i > 0, i ? NULL : done, why, size) && (!i || same_memory(&m, why, size));
+		good = run_original(k, t, &m, i > 0, i ? NULL : done, why, size) &&
+		       (!i || same_memory(&m, why, size));
 		if (!i)
 			keep_result(&m);
 	}
@@ -753,7 +796,8 @@ bool twins_fair(const struct twins *f, const struct test_launch *t, uint64_t see
 	return good;
 }
 
-bool twins_compare(const struct twins *f, const struct test_launch *t, uint64_t seed, char *why, size_t size)
+bool twins_compare(const struct twins *f, const struct test_launch *t, uint64_t seed, char *why,
+		   size_t size)
 {
 	const struct gsr_kernel *g = twins_described(f, t->kernel);
 	struct vgpu_kernel *orig = vgpu_module_kernel(f->orig, t->kernel), *twin;

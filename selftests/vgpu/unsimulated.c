@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The calls that the driver API has and vgpu does not simulate: each says its name on stderr and returns
- * CUDA_ERROR_NOT_SUPPORTED. No declarations of them are seen here, as none of their arguments is looked at.
+ * The calls that the driver API has and vgpu does not simulate: each says its name on stderr and
+ * returns CUDA_ERROR_NOT_SUPPORTED. No declarations of them are seen here, as none of their
+ * arguments is looked at.
  */
 #include "unsimulated.h"
 

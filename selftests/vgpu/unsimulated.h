@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Symbols of the driver API (CUDA 13) that vgpu has only to say that it does not simulate them: X(symbol) */
+/*
+ * Symbols of the driver API (CUDA 13) that vgpu has only to say that it does not simulate them:
+ * X(symbol)
+ */
 #ifndef VGPU_UNSIMULATED_H
 #define VGPU_UNSIMULATED_H
 
 /* declared in cudadrv.h, as others use them */
 #define VG_UNSIMULATED_DECLARED(X) \
-	X(cuCtxAttach) X(cuCtxDetach) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) X(cuCtxGetExecAffinity) \
-	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) X(cuDeviceSetMemPool) \
+	X(cuCtxAttach) X(cuCtxDetach) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
+	X(cuCtxGetExecAffinity) \
+	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
+	X(cuDeviceSetMemPool) \
 	X(cuLaunch) \
 	X(cuLaunchGrid) X(cuLaunchGridAsync) \
 	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
-	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
+	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) \
+	X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
 	X(cuOccupancyMaxPotentialClusterSize)
 
 #define VG_UNSIMULATED(X) \
@@ -19,49 +25,72 @@
 	X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessGetRestoreThreadId) \
 	X(cuCheckpointProcessGetState) X(cuCheckpointProcessLock) X(cuCheckpointProcessRestore) \
 	X(cuCheckpointProcessUnlock) X(cuCoredumpGetAttribute) X(cuCoredumpGetAttributeGlobal) \
-	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) X(cuCtxFromGreenCtx) X(cuCtxGetDevResource) \
-	X(cuCtxRecordEvent) X(cuCtxWaitEvent) X(cuDestroyExternalMemory) X(cuDestroyExternalSemaphore) \
+	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) X(cuCtxFromGreenCtx) \
+	X(cuCtxGetDevResource) \
+	X(cuCtxRecordEvent) X(cuCtxWaitEvent) X(cuDestroyExternalMemory) \
+	X(cuDestroyExternalSemaphore) \
 	X(cuDevResourceGenerateDesc) X(cuDevSmResourceSplitByCount) X(cuDeviceGetDevResource) \
-	X(cuDeviceGetGraphMemAttribute) X(cuDeviceGetHostAtomicCapabilities) X(cuDeviceGetNvSciSyncAttributes) \
-	X(cuDeviceGetP2PAtomicCapabilities) X(cuDeviceGetTexture1DLinearMaxWidth) X(cuDeviceGraphMemTrim) \
+	X(cuDeviceGetGraphMemAttribute) X(cuDeviceGetHostAtomicCapabilities) \
+	X(cuDeviceGetNvSciSyncAttributes) \
+	X(cuDeviceGetP2PAtomicCapabilities) X(cuDeviceGetTexture1DLinearMaxWidth) \
+	X(cuDeviceGraphMemTrim) \
 	X(cuDeviceRegisterAsyncNotification) X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) \
 	X(cuDeviceUnregisterAsyncNotification) X(cuExternalMemoryGetMappedBuffer) \
-	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) X(cuFuncSetBlockShape) \
+	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) \
+	X(cuFuncSetBlockShape) \
 	X(cuFuncSetSharedSize) X(cuGraphAddExternalSemaphoresSignalNode) \
 	X(cuGraphAddExternalSemaphoresWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
-	X(cuGraphBatchMemOpNodeGetParams) X(cuGraphBatchMemOpNodeSetParams) X(cuGraphConditionalHandleCreate) \
-	X(cuGraphDebugDotPrint) X(cuGraphEventRecordNodeGetEvent) X(cuGraphEventRecordNodeSetEvent) \
-	X(cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) X(cuGraphExecBatchMemOpNodeSetParams) \
+	X(cuGraphBatchMemOpNodeGetParams) X(cuGraphBatchMemOpNodeSetParams) \
+	X(cuGraphConditionalHandleCreate) \
+	X(cuGraphDebugDotPrint) X(cuGraphEventRecordNodeGetEvent) \
+	X(cuGraphEventRecordNodeSetEvent) \
+	X(cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) \
+	X(cuGraphExecBatchMemOpNodeSetParams) \
 	X(cuGraphExecChildGraphNodeSetParams) X(cuGraphExecEventRecordNodeSetEvent) \
 	X(cuGraphExecEventWaitNodeSetEvent) X(cuGraphExecExternalSemaphoresSignalNodeSetParams) \
 	X(cuGraphExecExternalSemaphoresWaitNodeSetParams) \
-	X(cuGraphExternalSemaphoresSignalNodeGetParams) X(cuGraphExternalSemaphoresSignalNodeSetParams) \
-	X(cuGraphExternalSemaphoresWaitNodeGetParams) X(cuGraphExternalSemaphoresWaitNodeSetParams) \
-	X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) X(cuGraphKernelNodeSetAttribute) \
+	X(cuGraphExternalSemaphoresSignalNodeGetParams) \
+	X(cuGraphExternalSemaphoresSignalNodeSetParams) \
+	X(cuGraphExternalSemaphoresWaitNodeGetParams) \
+	X(cuGraphExternalSemaphoresWaitNodeSetParams) \
+	X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) \
+	X(cuGraphKernelNodeSetAttribute) \
 	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
 	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \
 	X(cuGraphicsResourceGetMappedPointer) X(cuGraphicsResourceGetMappedPointer_v2) \
 	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) \
-	X(cuGraphicsSubResourceGetMappedArray) X(cuGraphicsUnmapResources) X(cuGraphicsUnmapResources_ptsz) \
-	X(cuGraphicsUnregisterResource) X(cuGreenCtxCreate) X(cuGreenCtxDestroy) X(cuGreenCtxGetDevResource) \
-	X(cuGreenCtxGetId) X(cuGreenCtxRecordEvent) X(cuGreenCtxStreamCreate) X(cuGreenCtxWaitEvent) \
-	X(cuImportExternalMemory) X(cuImportExternalSemaphore) X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) \
-	X(cuIpcGetMemHandle) X(cuIpcOpenEventHandle) X(cuIpcOpenMemHandle) X(cuIpcOpenMemHandle_v2) \
+	X(cuGraphicsSubResourceGetMappedArray) X(cuGraphicsUnmapResources) \
+	X(cuGraphicsUnmapResources_ptsz) \
+	X(cuGraphicsUnregisterResource) X(cuGreenCtxCreate) X(cuGreenCtxDestroy) \
+	X(cuGreenCtxGetDevResource) \
+	X(cuGreenCtxGetId) X(cuGreenCtxRecordEvent) X(cuGreenCtxStreamCreate) \
+	X(cuGreenCtxWaitEvent) \
+	X(cuImportExternalMemory) X(cuImportExternalSemaphore) X(cuIpcCloseMemHandle) \
+	X(cuIpcGetEventHandle) \
+	X(cuIpcGetMemHandle) X(cuIpcOpenEventHandle) X(cuIpcOpenMemHandle) \
+	X(cuIpcOpenMemHandle_v2) \
 	X(cuLaunchCooperativeKernelMultiDevice) X(cuLinkAddData) X(cuLinkAddFile) X(cuLinkCreate) \
 	X(cuLogsCurrent) X(cuLogsDumpToFile) X(cuLogsDumpToMemory) X(cuLogsRegisterCallback) \
-	X(cuLogsUnregisterCallback) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemAlloc) X(cuMemAllocHost) \
-	X(cuMemAllocPitch) X(cuMemBatchDecompressAsync) X(cuMemBatchDecompressAsync_ptsz) X(cuMemCreate) \
+	X(cuLogsUnregisterCallback) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemAlloc) \
+	X(cuMemAllocHost) \
+	X(cuMemAllocPitch) X(cuMemBatchDecompressAsync) X(cuMemBatchDecompressAsync_ptsz) \
+	X(cuMemCreate) \
 	X(cuMemDiscardAndPrefetchBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync_ptsz) \
-	X(cuMemDiscardBatchAsync) X(cuMemDiscardBatchAsync_ptsz) X(cuMemExportToShareableHandle) X(cuMemFree) \
+	X(cuMemDiscardBatchAsync) X(cuMemDiscardBatchAsync_ptsz) X(cuMemExportToShareableHandle) \
+	X(cuMemFree) \
 	X(cuMemGetAccess) X(cuMemGetAddressRange) X(cuMemGetAllocationGranularity) \
-	X(cuMemGetAllocationPropertiesFromHandle) X(cuMemGetDefaultMemPool) X(cuMemGetHandleForAddressRange) \
+	X(cuMemGetAllocationPropertiesFromHandle) X(cuMemGetDefaultMemPool) \
+	X(cuMemGetHandleForAddressRange) \
 	X(cuMemGetInfo) X(cuMemGetMemPool) X(cuMemHostGetDevicePointer) X(cuMemHostRegister) \
-	X(cuMemImportFromShareableHandle) X(cuMemMap) X(cuMemMapArrayAsync) X(cuMemMapArrayAsync_ptsz) \
-	X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolExportPointer) X(cuMemPoolExportToShareableHandle) \
+	X(cuMemImportFromShareableHandle) X(cuMemMap) X(cuMemMapArrayAsync) \
+	X(cuMemMapArrayAsync_ptsz) \
+	X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolExportPointer) \
+	X(cuMemPoolExportToShareableHandle) \
 	X(cuMemPoolGetAccess) X(cuMemPoolImportFromShareableHandle) X(cuMemPoolImportPointer) \
 	X(cuMemPoolSetAccess) X(cuMemPrefetchBatchAsync) X(cuMemPrefetchBatchAsync_ptsz) \
-	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) X(cuMemRelease) X(cuMemRetainAllocationHandle) \
+	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) X(cuMemRelease) \
+	X(cuMemRetainAllocationHandle) \
 	X(cuMemSetAccess) X(cuMemSetMemPool) X(cuMemUnmap) X(cuMemcpy2D) X(cuMemcpy2DAsync) \
 	X(cuMemcpy2DUnaligned) X(cuMemcpy3D) X(cuMemcpy3DAsync) \
 	X(cuMemcpyAtoA) X(cuMemcpyAtoD) X(cuMemcpyAtoH) X(cuMemcpyAtoHAsync) X(cuMemcpyDtoA) \
@@ -70,10 +99,14 @@
 	X(cuMemsetD2D32) X(cuMemsetD2D8) X(cuMemsetD32) X(cuMemsetD8) X(cuMipmappedArrayCreate) \
 	X(cuMipmappedArrayGetLevel) X(cuMipmappedArrayGetMemoryRequirements) \
 	X(cuMipmappedArrayGetSparseProperties) X(cuModuleGetGlobal) X(cuMulticastAddDevice) \
-	X(cuMulticastBindAddr) X(cuMulticastBindMem) X(cuMulticastCreate) X(cuMulticastGetGranularity) \
-	X(cuMulticastUnbind) X(cuParamSetSize) X(cuParamSetTexRef) X(cuParamSetf) X(cuParamSeti) X(cuParamSetv) \
-	X(cuProfilerInitialize) X(cuSignalExternalSemaphoresAsync) X(cuSignalExternalSemaphoresAsync_ptsz) \
-	X(cuStreamGetGreenCtx) X(cuSurfRefGetArray) X(cuTensorMapEncodeIm2col) X(cuTensorMapEncodeIm2colWide) \
+	X(cuMulticastBindAddr) X(cuMulticastBindMem) X(cuMulticastCreate) \
+	X(cuMulticastGetGranularity) \
+	X(cuMulticastUnbind) X(cuParamSetSize) X(cuParamSetTexRef) X(cuParamSetf) X(cuParamSeti) \
+	X(cuParamSetv) \
+	X(cuProfilerInitialize) X(cuSignalExternalSemaphoresAsync) \
+	X(cuSignalExternalSemaphoresAsync_ptsz) \
+	X(cuStreamGetGreenCtx) X(cuSurfRefGetArray) X(cuTensorMapEncodeIm2col) \
+	X(cuTensorMapEncodeIm2colWide) \
 	X(cuTensorMapEncodeTiled) X(cuTensorMapReplaceAddress) X(cuTexObjectGetResourceViewDesc) \
 	X(cuTexRefCreate) X(cuTexRefDestroy) X(cuTexRefGetAddress) X(cuTexRefGetArray) \
 	X(cuTexRefGetMipmappedArray) X(cuTexRefSetAddress) X(cuTexRefSetAddress2D) \

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The state of vgpu's libcuda in one process: handles, messages; cuInit and what goes with the library itself */
+/*
+ * The state of vgpu's libcuda in one process: handles, messages; cuInit and what goes with the
+ * library itself
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +17,10 @@ struct vg_state vg = {
 	.server = -1,
 };
 
-/* Live handles, so that a wrong one gives an error and not a crash: open addressing, power-of-two size */
+/*
+ * Live handles, so that a wrong one gives an error and not a crash: open addressing, power-of-two
+ * size
+ */
 static struct { const void *p; enum vg_type type; } *handles;
 static size_t n_slots, n_filled;	/* filled: live and deleted ones */
 static const char deleted;
@@ -173,7 +179,8 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 	if (!vg_calls_init() || !vg_devices_init())
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	if (!vgpu_checks_parse(getenv("VGPU_CHECK") ?: "none", &vgpu_checks)) {
-		vg_say("$VGPU_CHECK is \"%s\": give all, none, or names of checks with commas", getenv("VGPU_CHECK"));
+		vg_say("$VGPU_CHECK is \"%s\": give all, none, or names of checks with commas",
+		       getenv("VGPU_CHECK"));
 		return vg_leave(CUDA_ERROR_NO_DEVICE);
 	}
 	vg.shuffle = strcmp(getenv("VGPU_SHUFFLE") ?: "0", "0");

@@ -2,9 +2,10 @@
 /*
  * Inside vgpu's libcuda: objects behind the handles, and the calls between its files.
  *
- * One lock (vg.lock) protects everything here but what says otherwise. The engine, one thread for each device that has
- * contexts, is the device's side: it moves the streams on, runs blocks and copies. A stream is a queue of operations; its head is what runs. API
- * calls append and, if they are synchronous, wait on vg.changed.
+ * One lock (vg.lock) protects everything here but what says otherwise. The engine, one thread for
+ * each device that has contexts, is the device's side: it moves the streams on, runs blocks and
+ * copies. A stream is a queue of operations; its head is what runs. API calls append and, if they
+ * are synchronous, wait on vg.changed.
  */
 #ifndef VGPU_VGPU_H
 #define VGPU_VGPU_H
@@ -20,12 +21,17 @@
 #define VG_LEAST_PRIORITY	0
 #define VG_GREATEST_PRIORITY	(-5)
 #define VG_GPUS_MAX		8
-#define VG_STATIC_DYNAMIC_SHARED (48u << 10)	/* dynamic shared memory without the opt-in attribute */
+/* dynamic shared memory without the opt-in attribute */
+#define VG_STATIC_DYNAMIC_SHARED (48u << 10)
 
-enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM, VG_EVENT, VG_TEXREF, VG_SURFREF,
-	       VG_GRAPH, VG_NODE, VG_EXEC, VG_USER_OBJECT, VG_TYPES };
+enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM,
+	       VG_EVENT, VG_TEXREF, VG_SURFREF, VG_GRAPH, VG_NODE, VG_EXEC,
+	       VG_USER_OBJECT, VG_TYPES };
 
-/* One point of a stream that others wait for: an event record. Counted: op, event and waiting ops hold it */
+/*
+ * One point of a stream that others wait for: an event record. Counted: op, event and waiting ops
+ * hold it
+ */
 struct vg_mark {
 	unsigned int refs;
 	bool done;
@@ -33,8 +39,8 @@ struct vg_mark {
 };
 
 enum vg_op_kind {
-	VG_OP_KERNEL, VG_OP_COPY, VG_OP_COPY2D, VG_OP_SET, VG_OP_FREE, VG_OP_RECORD, VG_OP_WAIT_EVENT, VG_OP_WAIT_VALUE,
-	VG_OP_WRITE_VALUE, VG_OP_HOST, VG_OP_FENCE, VG_OP_GRAPH,
+	VG_OP_KERNEL, VG_OP_COPY, VG_OP_COPY2D, VG_OP_SET, VG_OP_FREE, VG_OP_RECORD,
+	VG_OP_WAIT_EVENT, VG_OP_WAIT_VALUE, VG_OP_WRITE_VALUE, VG_OP_HOST, VG_OP_FENCE, VG_OP_GRAPH,
 };
 
 struct vg_op {
@@ -43,7 +49,8 @@ struct vg_op {
 	enum vg_op_kind kind;
 	uint64_t seq;			/* order of issue in the process */
 	bool *done;			/* set when done: a caller that waits */
-	struct vg_step *step;		/* it is a node of a graph that runs: not in its stream's queue */
+	struct vg_step *step;		/* it is a node of a graph that runs: not in its stream's
+					 * queue */
 	union {
 		struct {
 			struct vgpu_launch launch;
@@ -58,8 +65,10 @@ struct vg_op {
 			uint64_t taken, done;	/* blocks */
 		} kernel;
 		struct { void *dst; const void *src; size_t size; void *staged; } copy;
-		struct { char *dst; const char *src; size_t dst_pitch, src_pitch, dst_plane, src_plane, width, height, depth; } copy2d;
-		struct { char *dst; size_t pitch, width, height; uint32_t value; unsigned int element; } set;
+		struct { char *dst; const char *src; size_t dst_pitch, src_pitch, dst_plane,
+			 src_plane, width, height, depth; } copy2d;
+		struct { char *dst; size_t pitch, width, height; uint32_t value;
+			 unsigned int element; } set;
 		struct { CUdeviceptr ptr; } free;
 		struct vg_mark *mark;		/* RECORD, WAIT_EVENT */
 		struct { uint64_t addr, value; unsigned int flags, bytes; } value;
@@ -82,7 +91,8 @@ struct CUstream_st {
 	unsigned int flags;		/* CU_STREAM_NON_BLOCKING */
 	int priority;
 	uint64_t id;
-	unsigned int connection;	/* the hardware queue that its kernels go through, if there are fewer than streams */
+	unsigned int connection;	/* the hardware queue that its kernels go through, if there
+					 * are fewer than streams */
 	bool dying;			/* destroyed with work left: goes when it is empty */
 	struct vg_capture *capture;	/* NULL: what is issued runs */
 	struct vg_nodes tail_nodes;	/* captures: what the next node depends on */
@@ -93,7 +103,8 @@ struct CUevent_st {
 	struct CUevent_st *next;
 	unsigned int flags;
 	struct vg_mark *mark;		/* the last record, NULL none yet */
-	uint64_t captured;		/* the capture that the last record is part of, 0: it was not captured */
+	uint64_t captured;		/* the capture that the last record is part of, 0: it was
+					 * not captured */
 	struct vg_nodes nodes;		/* captured: what a wait for it depends on */
 };
 
@@ -122,10 +133,12 @@ struct CUfunc_st {
 	uint64_t id;
 	const struct vgpu_kernel *kernel;
 	const struct vgpu_kernel_info *info;
-	struct CUfunc_st **on;		/* a library's on its first device: the same one on each of them, NULL: it is the only one */
+	struct CUfunc_st **on;		/* a library's on its first device: the same one on each of
+					 * them, NULL: it is the only one */
 	unsigned int max_dynamic_shared;
 	bool loaded;
-	int carveout;			/* CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1 default */
+	int carveout;			/* CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1
+					 * default */
 	CUfunc_cache cache_config;
 };
 
@@ -142,7 +155,8 @@ struct CUmod_st {
 
 struct CUlib_st {
 	struct CUlib_st *next;
-	struct CUmod_st *module[VG_GPUS_MAX];	/* on each device; handles of kernels are the first one's functions */
+	struct CUmod_st *module[VG_GPUS_MAX];	/* on each device; handles of kernels are the first
+						 * one's functions */
 };
 
 /* A device that this process sees */
@@ -154,10 +168,12 @@ struct vg_gpu {
 	uint32_t proc;			/* our slot, if the engine runs */
 	pthread_t thread;
 	bool running, entered;		/* entered: it has tried to get a slot */
-	CUresult sticky;		/* what a kernel's fault left: every later call returns it */
+	/* what a kernel's fault left: every later call returns it */
+	CUresult sticky;
 	struct CUctx_st *primary;
 	_Atomic unsigned int kicks;	/* the engine should look at the streams */
-	uint64_t quiet;			/* mem.c: how new the regions are that the engine may still look at */
+	uint64_t quiet;			/* mem.c: how new the regions are that the engine may still
+					 * look at */
 };
 
 struct vg_state {
@@ -165,7 +181,8 @@ struct vg_state {
 	pthread_cond_t changed;		/* an operation ended */
 	struct vg_gpu gpu[VG_GPUS_MAX];
 	unsigned int n_gpus;
-	unsigned int connections;	/* $CUDA_DEVICE_MAX_CONNECTIONS; 0: each stream has its own */
+	unsigned int connections;	/* $CUDA_DEVICE_MAX_CONNECTIONS; 0: each stream has its
+					 * own */
 	uint64_t key;			/* our channel group's: see vg_key_from_env() */
 	int server;			/* its MPS server's pidfd, -1 none */
 	bool initialized;
@@ -186,8 +203,8 @@ bool vg_handle_add(const void *p, enum vg_type type);
 void vg_handle_del(const void *p);
 bool vg_handle_is(const void *p, enum vg_type type);
 /*
- * An object behind a new handle, zeroed but for what is set here. NULL: no memory. As with NVIDIA's driver the next one of a
- * type has the handle of the one that went last.
+ * An object behind a new handle, zeroed but for what is set here. NULL: no memory. As with NVIDIA's
+ * driver the next one of a type has the handle of the one that went last.
  */
 void *vg_object_new(enum vg_type type, size_t size);
 void vg_object_free(enum vg_type type, void *p);	/* its handle may be gone already */
@@ -197,11 +214,14 @@ CUresult vg_unsimulated(const char *name);	/* says so on stderr */
 void vg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* device.c */
-bool vg_devices_init(void);			/* by the environment; false: said on stderr why there is none */
-struct vg_gpu *vg_gpu_at(unsigned int index);	/* of the machine's; NULL: this process does not see it */
+/* by the environment; false: said on stderr why there is none */
+bool vg_devices_init(void);
+/* of the machine's; NULL: this process does not see it */
+struct vg_gpu *vg_gpu_at(unsigned int index);
 void vg_uuid(unsigned int index, unsigned char uuid[16]);
 void vg_uuid_text(unsigned int index, char text[41]);	/* GPU-... */
-CUresult vg_check_device(const void *out, CUdevice dev);	/* arguments of a call that asks about a device */
+/* arguments of a call that asks about a device */
+CUresult vg_check_device(const void *out, CUdevice dev);
 
 /* context.c */
 struct CUctx_st *vg_current(void);		/* NULL: there is none, or it is destroyed */
@@ -210,18 +230,21 @@ bool vg_current_gone(void);			/* the latter */
 /* rm.c: control calls for a context that comes, or goes; the lock is held */
 void vg_rm_open(struct CUctx_st *ctx);
 void vg_rm_close(struct CUctx_st *ctx);
-void vg_rm_stop(void);				/* the process has left the device: no more answers */
+/* the process has left the device: no more answers */
+void vg_rm_stop(void);
 void vg_rm_child(void);
 
 /* stream.c: the lock is held */
-CUresult vg_stream_get(CUstream handle, bool per_thread, struct CUctx_st *ctx, struct CUstream_st **out);
+CUresult vg_stream_get(CUstream handle, bool per_thread, struct CUctx_st *ctx,
+		       struct CUstream_st **out);
 struct CUstream_st *vg_stream_new(struct CUctx_st *ctx, unsigned int flags, int priority);
 void vg_stream_free(struct CUstream_st *s);
 struct vg_op *vg_op_new(enum vg_op_kind kind);
 void vg_op_free(struct vg_op *op);
 /* Queue it, or capture it if that is what the stream does; it is freed if that fails */
 CUresult vg_push(struct CUstream_st *s, struct vg_op *op);
-CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op);	/* and wait until it is done; no stream that captures */
+/* and wait until it is done; no stream that captures */
+CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op);
 CUresult vg_wait_stream(struct CUstream_st *s);
 CUresult vg_wait_ctx(struct CUctx_st *ctx);	/* NULL: all */
 bool vg_op_ready(const struct vg_op *op);
@@ -251,29 +274,34 @@ bool vg_region_covers(uint64_t addr, size_t size);
 CUresult vg_region_add(const struct vg_region *r);
 void vg_region_del(uint64_t base);
 void vg_region_quiet(void);			/* by an engine, between two blocks */
-CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags, CUdeviceptr *out);
+CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags,
+		      CUdeviceptr *out);
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
 void vg_regions_drop(const void *owner);	/* it goes, with its memory */
 bool vg_access_ok(uint64_t addr, size_t size, bool write);
 void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);
 
 /* module.c */
-CUresult vg_function_get(const void *handle, struct CUfunc_st **out);	/* a kernel's: on the current device */
-CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call);	/* for its first use, by @call */
+/* a kernel's: on the current device */
+CUresult vg_function_get(const void *handle, struct CUfunc_st **out);
+/* for its first use, by @call */
+CUresult vg_function_load(struct CUfunc_st *f, enum vg_holder call);
 void vg_modules_drop(struct CUctx_st *ctx);
 
-CUresult vg_read_file(const char *name, char **data, size_t *size);	/* malloc'd, a NUL behind it */
+/* malloc'd, a NUL behind it */
+CUresult vg_read_file(const char *name, char **data, size_t *size);
 
 /* link.c: the PTX in what cuLinkComplete gave, malloc'd; false: it is something else */
 bool vg_linked_ptx(const void *image, size_t max, char **ptx, size_t *size);
 
 /* texture.c */
 void vg_arrays_drop(struct CUctx_st *ctx);
-CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes, char **base, size_t *pitch,
-			size_t *plane);
+CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes,
+			char **base, size_t *pitch, size_t *plane);
 
 /* Its handle; 0: *@r says why not. @texture NULL: a surface. The lock is held */
-uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, CUresult *r);
+uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
+		   CUresult *r);
 
 /* reference.c */
 void vg_references_drop(struct CUmod_st *m);
@@ -282,7 +310,8 @@ bool vg_references_take(const struct CUfunc_st *f, uint64_t **handles);
 void vg_references_put(uint64_t *handles, unsigned int n);
 
 /* launch.c */
-CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority, bool cooperative, struct vg_op **out);
+CUresult vg_kernel_new(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p, int priority,
+		       bool cooperative, struct vg_op **out);
 bool vg_kernel_arm(struct vg_op *op);	/* what each launch has of its own. false: out of memory */
 struct vg_need vg_function_need(const struct CUfunc_st *f, unsigned int threads, size_t dynamic);
 
@@ -295,16 +324,21 @@ struct vg_op *vg_values_new(unsigned int n, const CUstreamBatchMemOpParams *p, C
 
 /* graph_exec.c: the lock is held */
 bool vg_run_ready(const struct vg_op *op);
-void vg_run_start(struct vg_op *op);		/* its first nodes may run; one without nodes is over */
+/* its first nodes may run; one without nodes is over */
+void vg_run_start(struct vg_op *op);
 bool vg_run_started(const struct vg_op *op);
-bool vg_run_abort(struct vg_op *op);		/* no node starts any more. false: host functions of it still run */
+/* no node starts any more. false: host functions of it still run */
+bool vg_run_abort(struct vg_op *op);
 void vg_run_free(struct vg_run *run);
 void vg_step_finish(struct vg_step *step);
-/* What of a stream may run now: its head, or nodes of the graph that is its head. NULL: no (more) */
+/*
+ * What of a stream may run now: its head, or nodes of the graph that is its head. NULL: no (more)
+ */
 struct vg_op *vg_runnable(const struct CUstream_st *s, const struct vg_op *after);
 
 /* graph_capture.c: all with the lock held */
-CUresult vg_capture_op(struct CUstream_st *s, struct vg_op *op);		/* the stream captures */
+/* the stream captures */
+CUresult vg_capture_op(struct CUstream_st *s, struct vg_op *op);
 CUresult vg_capture_record(struct CUstream_st *s, struct CUevent_st *e, bool external);
 /* The stream captures, or the event is of a capture */
 CUresult vg_capture_wait(struct CUstream_st *s, struct CUevent_st *e, bool external);

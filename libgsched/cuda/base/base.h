@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all rooms build on: the driver, the environment, the clock, and messages. */
+/* The lowest layer, for all others: the driver, the environment, the clock, and messages. */
 #ifndef GI_BASE_H
 #define GI_BASE_H
 

@@ -10,7 +10,8 @@
 CUFN(cuInit, , 2000, PLAIN, (unsigned int))
 CUFN(cuDriverGetVersion, , 2020, PLAIN, (int *))
 CUFN(cuGetProcAddress, , 11030, PLAIN, (const char *, void **, int, cuuint64_t))
-CUFN(cuGetProcAddress, _v2, 12000, PLAIN, (const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *))
+CUFN(cuGetProcAddress, _v2, 12000, PLAIN,
+     (const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *))
 CUFN(cuGetExportTable, , 3000, PLAIN, (const void **, const CUuuid *))
 CUFN(cuGetErrorString, , 6000, PLAIN, (CUresult, const char **))
 CUFN(cuGetErrorName, , 6000, PLAIN, (CUresult, const char **))
@@ -46,7 +47,8 @@ CUFN(cuDevicePrimaryCtxReset, _v2, 11000, PLAIN, (CUdevice))
 /* Contexts */
 CUFN(cuCtxCreate, , 2000, PLAIN, (CUcontext *, unsigned int, CUdevice))
 CUFN(cuCtxCreate, _v2, 3020, PLAIN, (CUcontext *, unsigned int, CUdevice))
-CUFN(cuCtxCreate, _v3, 11040, PLAIN, (CUcontext *, CUexecAffinityParam *, int, unsigned int, CUdevice))
+CUFN(cuCtxCreate, _v3, 11040, PLAIN,
+     (CUcontext *, CUexecAffinityParam *, int, unsigned int, CUdevice))
 CUFN(cuCtxCreate, _v4, 12050, PLAIN, (CUcontext *, CUctxCreateParams *, unsigned int, CUdevice))
 CUFN(cuCtxDestroy, , 2000, PLAIN, (CUcontext))
 CUFN(cuCtxDestroy, _v2, 4000, PLAIN, (CUcontext))
@@ -81,7 +83,8 @@ CUFN(cuCtxDetach, , 2000, PLAIN, (CUcontext))
 /* Modules and libraries */
 CUFN(cuModuleLoad, , 2000, PLAIN, (CUmodule *, const char *))
 CUFN(cuModuleLoadData, , 2000, PLAIN, (CUmodule *, const void *))
-CUFN(cuModuleLoadDataEx, , 2010, PLAIN, (CUmodule *, const void *, unsigned int, CUjit_option *, void **))
+CUFN(cuModuleLoadDataEx, , 2010, PLAIN,
+     (CUmodule *, const void *, unsigned int, CUjit_option *, void **))
 CUFN(cuModuleLoadFatBinary, , 2000, PLAIN, (CUmodule *, const void *))
 CUFN(cuModuleUnload, , 2000, PLAIN, (CUmodule))
 CUFN(cuModuleGetLoadingMode, , 11070, PLAIN, (CUmoduleLoadingMode *))
@@ -90,16 +93,19 @@ CUFN(cuModuleGetGlobal, _v2, 3020, PLAIN, (CUdeviceptr *, size_t *, CUmodule, co
 CUFN(cuModuleGetFunctionCount, , 12040, PLAIN, (unsigned int *, CUmodule))
 CUFN(cuModuleEnumerateFunctions, , 12040, PLAIN, (CUfunction *, unsigned int, CUmodule))
 CUFN(cuLinkCreate, _v2, 6050, PLAIN, (unsigned int, CUjit_option *, void **, CUlinkState *))
-CUFN(cuLinkAddData, _v2, 6050, PLAIN, (CUlinkState, CUjitInputType, void *, size_t, const char *, unsigned int,
-	CUjit_option *, void **))
-CUFN(cuLinkAddFile, _v2, 6050, PLAIN, (CUlinkState, CUjitInputType, const char *, unsigned int, CUjit_option *,
-	void **))
+CUFN(cuLinkAddData, _v2, 6050, PLAIN,
+     (CUlinkState, CUjitInputType, void *, size_t, const char *, unsigned int, CUjit_option *,
+      void **))
+CUFN(cuLinkAddFile, _v2, 6050, PLAIN,
+     (CUlinkState, CUjitInputType, const char *, unsigned int, CUjit_option *, void **))
 CUFN(cuLinkComplete, , 5050, PLAIN, (CUlinkState, void **, size_t *))
 CUFN(cuLinkDestroy, , 5050, PLAIN, (CUlinkState))
-CUFN(cuLibraryLoadData, , 12000, PLAIN, (CUlibrary *, const void *, CUjit_option *, void **, unsigned int,
-	CUlibraryOption *, void **, unsigned int))
-CUFN(cuLibraryLoadFromFile, , 12000, PLAIN, (CUlibrary *, const char *, CUjit_option *, void **, unsigned int,
-	CUlibraryOption *, void **, unsigned int))
+CUFN(cuLibraryLoadData, , 12000, PLAIN,
+     (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **,
+      unsigned int))
+CUFN(cuLibraryLoadFromFile, , 12000, PLAIN,
+     (CUlibrary *, const char *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **,
+      unsigned int))
 CUFN(cuLibraryUnload, , 12000, PLAIN, (CUlibrary))
 CUFN(cuLibraryGetKernel, , 12000, PLAIN, (CUkernel *, CUlibrary, const char *))
 CUFN(cuLibraryGetKernelCount, , 12040, PLAIN, (unsigned int *, CUlibrary))
@@ -126,23 +132,27 @@ CUFN(cuFuncIsLoaded, , 12040, PLAIN, (CUfunctionLoadingState *, CUfunction))
 CUFN(cuFuncLoad, , 12040, PLAIN, (CUfunction))
 
 /* Launches and occupancy */
-CUFN(cuLaunchKernel, , 4000, PTSZ, (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
-	unsigned int, unsigned int, CUstream, void **, void **))
+CUFN(cuLaunchKernel, , 4000, PTSZ,
+     (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+      unsigned int, unsigned int, CUstream, void **, void **))
 CUFN(cuLaunchKernelEx, , 11060, PTSZ, (const CUlaunchConfig *, CUfunction, void **, void **))
-CUFN(cuLaunchCooperativeKernel, , 9000, PTSZ, (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
-	unsigned int, unsigned int, unsigned int, CUstream, void **))
+CUFN(cuLaunchCooperativeKernel, , 9000, PTSZ,
+     (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+      unsigned int, unsigned int, CUstream, void **))
 CUFN(cuLaunchHostFunc, , 10000, PTSZ, (CUstream, CUhostFn, void *))
 CUFN(cuLaunch, , 2000, PLAIN, (CUfunction))
 CUFN(cuLaunchGrid, , 2000, PLAIN, (CUfunction, int, int))
 CUFN(cuLaunchGridAsync, , 2000, PLAIN, (CUfunction, int, int, CUstream))
 CUFN(cuOccupancyMaxActiveBlocksPerMultiprocessor, , 6050, PLAIN, (int *, CUfunction, int, size_t))
-CUFN(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, , 7000, PLAIN, (int *, CUfunction, int, size_t,
-	unsigned int))
-CUFN(cuOccupancyMaxPotentialBlockSize, , 6050, PLAIN, (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
-CUFN(cuOccupancyMaxPotentialBlockSizeWithFlags, , 7000, PLAIN, (int *, int *, CUfunction, CUoccupancyB2DSize, size_t,
-	int, unsigned int))
+CUFN(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, , 7000, PLAIN,
+     (int *, CUfunction, int, size_t, unsigned int))
+CUFN(cuOccupancyMaxPotentialBlockSize, , 6050, PLAIN,
+     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
+CUFN(cuOccupancyMaxPotentialBlockSizeWithFlags, , 7000, PLAIN,
+     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int, unsigned int))
 CUFN(cuOccupancyAvailableDynamicSMemPerBlock, , 10020, PLAIN, (size_t *, CUfunction, int, int))
-CUFN(cuOccupancyMaxPotentialClusterSize, , 11070, PLAIN, (int *, CUfunction, const CUlaunchConfig *))
+CUFN(cuOccupancyMaxPotentialClusterSize, , 11070, PLAIN,
+     (int *, CUfunction, const CUlaunchConfig *))
 CUFN(cuOccupancyMaxActiveClusters, , 11070, PLAIN, (int *, CUfunction, const CUlaunchConfig *))
 
 /* Memory */
@@ -166,11 +176,13 @@ CUFN(cuMemPoolTrimTo, , 11020, PLAIN, (CUmemoryPool, size_t))
 CUFN(cuMemPoolSetAttribute, , 11020, PLAIN, (CUmemoryPool, CUmemPool_attribute, void *))
 CUFN(cuMemPoolGetAttribute, , 11020, PLAIN, (CUmemoryPool, CUmemPool_attribute, void *))
 CUFN(cuMemPrefetchAsync, , 8000, PTSZ, (CUdeviceptr, size_t, CUdevice, CUstream))
-CUFN(cuMemPrefetchAsync, _v2, 12020, PTSZ, (CUdeviceptr, size_t, CUmemLocation, unsigned int, CUstream))
+CUFN(cuMemPrefetchAsync, _v2, 12020, PTSZ,
+     (CUdeviceptr, size_t, CUmemLocation, unsigned int, CUstream))
 CUFN(cuMemAdvise, , 8000, PLAIN, (CUdeviceptr, size_t, CUmem_advise, CUdevice))
 CUFN(cuMemAdvise, _v2, 12020, PLAIN, (CUdeviceptr, size_t, CUmem_advise, CUmemLocation))
 CUFN(cuPointerGetAttribute, , 4000, PLAIN, (void *, CUpointer_attribute, CUdeviceptr))
-CUFN(cuPointerGetAttributes, , 7000, PLAIN, (unsigned int, CUpointer_attribute *, void **, CUdeviceptr))
+CUFN(cuPointerGetAttributes, , 7000, PLAIN,
+     (unsigned int, CUpointer_attribute *, void **, CUdeviceptr))
 CUFN(cuPointerSetAttribute, , 6000, PLAIN, (const void *, CUpointer_attribute, CUdeviceptr))
 CUFN(cuMemcpy, , 4000, PTDS, (CUdeviceptr, CUdeviceptr, size_t))
 CUFN(cuMemcpyPeer, , 4000, PTDS, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t))
@@ -180,7 +192,8 @@ CUFN(cuMemcpyDtoD, _v2, 3020, PTDS, (CUdeviceptr, CUdeviceptr, size_t))
 CUFN(cuMemcpy2D, _v2, 3020, PTDS, (const CUDA_MEMCPY2D *))
 CUFN(cuMemcpy2DUnaligned, _v2, 3020, PTDS, (const CUDA_MEMCPY2D *))
 CUFN(cuMemcpyAsync, , 4000, PTSZ, (CUdeviceptr, CUdeviceptr, size_t, CUstream))
-CUFN(cuMemcpyPeerAsync, , 4000, PTSZ, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))
+CUFN(cuMemcpyPeerAsync, , 4000, PTSZ,
+     (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))
 CUFN(cuMemcpyHtoDAsync, _v2, 3020, PTSZ, (CUdeviceptr, const void *, size_t, CUstream))
 CUFN(cuMemcpyDtoHAsync, _v2, 3020, PTSZ, (void *, CUdeviceptr, size_t, CUstream))
 CUFN(cuMemcpyDtoDAsync, _v2, 3020, PTSZ, (CUdeviceptr, CUdeviceptr, size_t, CUstream))
@@ -211,8 +224,9 @@ CUFN(cuMemcpyAtoD, _v2, 3020, PTDS, (CUdeviceptr, CUarray, size_t, size_t))
 CUFN(cuMemcpyAtoA, _v2, 3020, PTDS, (CUarray, size_t, CUarray, size_t, size_t))
 CUFN(cuMemcpyHtoAAsync, _v2, 3020, PTSZ, (CUarray, size_t, const void *, size_t, CUstream))
 CUFN(cuMemcpyAtoHAsync, _v2, 3020, PTSZ, (void *, CUarray, size_t, size_t, CUstream))
-CUFN(cuTexObjectCreate, , 5000, PLAIN, (CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,
-	const CUDA_RESOURCE_VIEW_DESC *))
+CUFN(cuTexObjectCreate, , 5000, PLAIN,
+     (CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,
+      const CUDA_RESOURCE_VIEW_DESC *))
 CUFN(cuTexObjectDestroy, , 5000, PLAIN, (CUtexObject))
 CUFN(cuTexObjectGetResourceDesc, , 5000, PLAIN, (CUDA_RESOURCE_DESC *, CUtexObject))
 CUFN(cuTexObjectGetTextureDesc, , 5000, PLAIN, (CUDA_TEXTURE_DESC *, CUtexObject))
@@ -227,8 +241,10 @@ CUFN(cuModuleGetSurfRef, , 3000, PLAIN, (CUsurfref *, CUmodule, const char *))
 CUFN(cuTexRefSetArray, , 2000, PLAIN, (CUtexref, CUarray, unsigned int))
 CUFN(cuTexRefSetMipmappedArray, , 5000, PLAIN, (CUtexref, CUmipmappedArray, unsigned int))
 CUFN(cuTexRefSetAddress, _v2, 3020, PLAIN, (size_t *, CUtexref, CUdeviceptr, size_t))
-CUFN(cuTexRefSetAddress2D, _v2, 3020, PLAIN, (CUtexref, const CUDA_ARRAY_DESCRIPTOR *, CUdeviceptr, size_t))
-CUFN(cuTexRefSetAddress2D, _v3, 4010, PLAIN, (CUtexref, const CUDA_ARRAY_DESCRIPTOR *, CUdeviceptr, size_t))
+CUFN(cuTexRefSetAddress2D, _v2, 3020, PLAIN,
+     (CUtexref, const CUDA_ARRAY_DESCRIPTOR *, CUdeviceptr, size_t))
+CUFN(cuTexRefSetAddress2D, _v3, 4010, PLAIN,
+     (CUtexref, const CUDA_ARRAY_DESCRIPTOR *, CUdeviceptr, size_t))
 CUFN(cuTexRefSetFormat, , 2000, PLAIN, (CUtexref, CUarray_format, int))
 CUFN(cuTexRefSetAddressMode, , 2000, PLAIN, (CUtexref, int, CUaddress_mode))
 CUFN(cuTexRefSetFilterMode, , 2000, PLAIN, (CUtexref, CUfilter_mode))
@@ -259,9 +275,12 @@ CUFN(cuMemsetD2D32, _v2, 3020, PTDS, (CUdeviceptr, size_t, unsigned int, size_t,
 CUFN(cuMemsetD8Async, , 3020, PTSZ, (CUdeviceptr, unsigned char, size_t, CUstream))
 CUFN(cuMemsetD16Async, , 3020, PTSZ, (CUdeviceptr, unsigned short, size_t, CUstream))
 CUFN(cuMemsetD32Async, , 3020, PTSZ, (CUdeviceptr, unsigned int, size_t, CUstream))
-CUFN(cuMemsetD2D8Async, , 3020, PTSZ, (CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream))
-CUFN(cuMemsetD2D16Async, , 3020, PTSZ, (CUdeviceptr, size_t, unsigned short, size_t, size_t, CUstream))
-CUFN(cuMemsetD2D32Async, , 3020, PTSZ, (CUdeviceptr, size_t, unsigned int, size_t, size_t, CUstream))
+CUFN(cuMemsetD2D8Async, , 3020, PTSZ,
+     (CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream))
+CUFN(cuMemsetD2D16Async, , 3020, PTSZ,
+     (CUdeviceptr, size_t, unsigned short, size_t, size_t, CUstream))
+CUFN(cuMemsetD2D32Async, , 3020, PTSZ,
+     (CUdeviceptr, size_t, unsigned int, size_t, size_t, CUstream))
 
 /* Streams */
 CUFN(cuStreamCreate, , 2000, PLAIN, (CUstream *, unsigned int))
@@ -287,10 +306,11 @@ CUFN(cuStreamBeginCapture, _v2, 10010, PTSZ, (CUstream, CUstreamCaptureMode))
 CUFN(cuStreamEndCapture, , 10000, PTSZ, (CUstream, CUgraph *))
 CUFN(cuStreamIsCapturing, , 10000, PTSZ, (CUstream, CUstreamCaptureStatus *))
 CUFN(cuStreamGetCaptureInfo, , 10010, PTSZ, (CUstream, CUstreamCaptureStatus *, cuuint64_t *))
-CUFN(cuStreamGetCaptureInfo, _v2, 11030, PTSZ, (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
-	const CUgraphNode **, size_t *))
-CUFN(cuStreamGetCaptureInfo, _v3, 12030, PTSZ, (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
-	const CUgraphNode **, const CUgraphEdgeData **, size_t *))
+CUFN(cuStreamGetCaptureInfo, _v2, 11030, PTSZ,
+     (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *))
+CUFN(cuStreamGetCaptureInfo, _v3, 12030, PTSZ,
+     (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **,
+      const CUgraphEdgeData **, size_t *))
 CUFN(cuThreadExchangeStreamCaptureMode, , 10010, PLAIN, (CUstreamCaptureMode *))
 CUFN(cuStreamWaitValue32, , 8000, PTSZ, (CUstream, CUdeviceptr, cuuint32_t, unsigned int))
 CUFN(cuStreamWaitValue32, _v2, 11070, PTSZ, (CUstream, CUdeviceptr, cuuint32_t, unsigned int))
@@ -300,8 +320,10 @@ CUFN(cuStreamWriteValue32, , 8000, PTSZ, (CUstream, CUdeviceptr, cuuint32_t, uns
 CUFN(cuStreamWriteValue32, _v2, 11070, PTSZ, (CUstream, CUdeviceptr, cuuint32_t, unsigned int))
 CUFN(cuStreamWriteValue64, , 9000, PTSZ, (CUstream, CUdeviceptr, cuuint64_t, unsigned int))
 CUFN(cuStreamWriteValue64, _v2, 11070, PTSZ, (CUstream, CUdeviceptr, cuuint64_t, unsigned int))
-CUFN(cuStreamBatchMemOp, , 8000, PTSZ, (CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int))
-CUFN(cuStreamBatchMemOp, _v2, 11070, PTSZ, (CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int))
+CUFN(cuStreamBatchMemOp, , 8000, PTSZ,
+     (CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int))
+CUFN(cuStreamBatchMemOp, _v2, 11070, PTSZ,
+     (CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int))
 
 /* Events */
 CUFN(cuEventCreate, , 2000, PLAIN, (CUevent *, unsigned int))
@@ -315,36 +337,48 @@ CUFN(cuEventElapsedTime, , 2000, PLAIN, (float *, CUevent, CUevent))
 CUFN(cuEventElapsedTime, _v2, 12080, PLAIN, (float *, CUevent, CUevent))
 
 /* Graphs */
-CUFN(cuStreamBeginCaptureToGraph, , 12030, PTSZ, (CUstream, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t,
-	CUstreamCaptureMode))
-CUFN(cuStreamUpdateCaptureDependencies, , 11030, PTSZ, (CUstream, CUgraphNode *, size_t, unsigned int))
-CUFN(cuStreamUpdateCaptureDependencies, _v2, 12030, PTSZ, (CUstream, CUgraphNode *, const CUgraphEdgeData *, size_t, unsigned int))
+CUFN(cuStreamBeginCaptureToGraph, , 12030, PTSZ,
+     (CUstream, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t, CUstreamCaptureMode))
+CUFN(cuStreamUpdateCaptureDependencies, , 11030, PTSZ,
+     (CUstream, CUgraphNode *, size_t, unsigned int))
+CUFN(cuStreamUpdateCaptureDependencies, _v2, 12030, PTSZ,
+     (CUstream, CUgraphNode *, const CUgraphEdgeData *, size_t, unsigned int))
 CUFN(cuGraphCreate, , 10000, PLAIN, (CUgraph *, unsigned int))
 CUFN(cuGraphDestroy, , 10000, PLAIN, (CUgraph))
 CUFN(cuGraphClone, , 10000, PLAIN, (CUgraph *, CUgraph))
 CUFN(cuGraphNodeFindInClone, , 10000, PLAIN, (CUgraphNode *, CUgraphNode, CUgraph))
-CUFN(cuGraphAddKernelNode, , 10000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS_v1 *))
+CUFN(cuGraphAddKernelNode, , 10000, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS_v1 *))
 CUFN(cuGraphAddKernelNode, _v2, 12000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
 	const CUDA_KERNEL_NODE_PARAMS_v2 *))
-CUFN(cuGraphAddMemcpyNode, , 10000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMCPY3D *, CUcontext))
-CUFN(cuGraphAddMemsetNode, , 10000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMSET_NODE_PARAMS *,
-	CUcontext))
-CUFN(cuGraphAddHostNode, , 10000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_HOST_NODE_PARAMS *))
-CUFN(cuGraphAddChildGraphNode, , 10000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph))
+CUFN(cuGraphAddMemcpyNode, , 10000, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMCPY3D *, CUcontext))
+CUFN(cuGraphAddMemsetNode, , 10000, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMSET_NODE_PARAMS *,
+      CUcontext))
+CUFN(cuGraphAddHostNode, , 10000, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_HOST_NODE_PARAMS *))
+CUFN(cuGraphAddChildGraphNode, , 10000, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph))
 CUFN(cuGraphAddEmptyNode, , 10000, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t))
-CUFN(cuGraphAddEventRecordNode, , 11010, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent))
-CUFN(cuGraphAddEventWaitNode, , 11010, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent))
+CUFN(cuGraphAddEventRecordNode, , 11010, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent))
+CUFN(cuGraphAddEventWaitNode, , 11010, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent))
 CUFN(cuGraphAddBatchMemOpNode, , 11070, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
 	const CUDA_BATCH_MEM_OP_NODE_PARAMS *))
-CUFN(cuGraphAddNode, , 12020, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *))
-CUFN(cuGraphAddNode, _v2, 12030, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t,
-	CUgraphNodeParams *))
+CUFN(cuGraphAddNode, , 12020, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *))
+CUFN(cuGraphAddNode, _v2, 12030, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *, size_t,
+      CUgraphNodeParams *))
 CUFN(cuGraphDestroyNode, , 10000, PLAIN, (CUgraphNode))
 CUFN(cuGraphNodeGetType, , 10000, PLAIN, (CUgraphNode, CUgraphNodeType *))
 CUFN(cuGraphKernelNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v1 *))
 CUFN(cuGraphKernelNodeGetParams, _v2, 12000, PLAIN, (CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *))
 CUFN(cuGraphKernelNodeSetParams, , 10000, PLAIN, (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
-CUFN(cuGraphKernelNodeSetParams, _v2, 12000, PLAIN, (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
+CUFN(cuGraphKernelNodeSetParams, _v2, 12000, PLAIN,
+     (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
 CUFN(cuGraphMemcpyNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_MEMCPY3D *))
 CUFN(cuGraphMemcpyNodeSetParams, , 10000, PLAIN, (CUgraphNode, const CUDA_MEMCPY3D *))
 CUFN(cuGraphMemsetNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_MEMSET_NODE_PARAMS *))
@@ -355,33 +389,47 @@ CUFN(cuGraphChildGraphNodeGetGraph, , 10000, PLAIN, (CUgraphNode, CUgraph *))
 CUFN(cuGraphGetNodes, , 10000, PLAIN, (CUgraph, CUgraphNode *, size_t *))
 CUFN(cuGraphGetRootNodes, , 10000, PLAIN, (CUgraph, CUgraphNode *, size_t *))
 CUFN(cuGraphGetEdges, , 10000, PLAIN, (CUgraph, CUgraphNode *, CUgraphNode *, size_t *))
-CUFN(cuGraphGetEdges, _v2, 12030, PLAIN, (CUgraph, CUgraphNode *, CUgraphNode *, CUgraphEdgeData *, size_t *))
+CUFN(cuGraphGetEdges, _v2, 12030, PLAIN,
+     (CUgraph, CUgraphNode *, CUgraphNode *, CUgraphEdgeData *, size_t *))
 CUFN(cuGraphNodeGetDependencies, , 10000, PLAIN, (CUgraphNode, CUgraphNode *, size_t *))
-CUFN(cuGraphNodeGetDependencies, _v2, 12030, PLAIN, (CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *))
+CUFN(cuGraphNodeGetDependencies, _v2, 12030, PLAIN,
+     (CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *))
 CUFN(cuGraphNodeGetDependentNodes, , 10000, PLAIN, (CUgraphNode, CUgraphNode *, size_t *))
-CUFN(cuGraphNodeGetDependentNodes, _v2, 12030, PLAIN, (CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *))
-CUFN(cuGraphAddDependencies, , 10000, PLAIN, (CUgraph, const CUgraphNode *, const CUgraphNode *, size_t))
-CUFN(cuGraphAddDependencies, _v2, 12030, PLAIN, (CUgraph, const CUgraphNode *, const CUgraphNode *, const CUgraphEdgeData *, size_t))
-CUFN(cuGraphRemoveDependencies, , 10000, PLAIN, (CUgraph, const CUgraphNode *, const CUgraphNode *, size_t))
-CUFN(cuGraphRemoveDependencies, _v2, 12030, PLAIN, (CUgraph, const CUgraphNode *, const CUgraphNode *, const CUgraphEdgeData *,
-	size_t))
+CUFN(cuGraphNodeGetDependentNodes, _v2, 12030, PLAIN,
+     (CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *))
+CUFN(cuGraphAddDependencies, , 10000, PLAIN,
+     (CUgraph, const CUgraphNode *, const CUgraphNode *, size_t))
+CUFN(cuGraphAddDependencies, _v2, 12030, PLAIN,
+     (CUgraph, const CUgraphNode *, const CUgraphNode *, const CUgraphEdgeData *, size_t))
+CUFN(cuGraphRemoveDependencies, , 10000, PLAIN,
+     (CUgraph, const CUgraphNode *, const CUgraphNode *, size_t))
+CUFN(cuGraphRemoveDependencies, _v2, 12030, PLAIN,
+     (CUgraph, const CUgraphNode *, const CUgraphNode *, const CUgraphEdgeData *, size_t))
 CUFN(cuGraphInstantiate, , 10000, PLAIN, (CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t))
 CUFN(cuGraphInstantiate, _v2, 11000, PLAIN, (CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t))
 CUFN(cuGraphInstantiateWithFlags, , 11040, PLAIN, (CUgraphExec *, CUgraph, unsigned long long))
-CUFN(cuGraphInstantiateWithParams, , 12000, PTSZ, (CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *))
+CUFN(cuGraphInstantiateWithParams, , 12000, PTSZ,
+     (CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *))
 CUFN(cuGraphUpload, , 11010, PTSZ, (CUgraphExec, CUstream))
 CUFN(cuGraphLaunch, , 10000, PTSZ, (CUgraphExec, CUstream))
 CUFN(cuGraphExecDestroy, , 10000, PLAIN, (CUgraphExec))
 CUFN(cuGraphExecGetFlags, , 12000, PLAIN, (CUgraphExec, cuuint64_t *))
-CUFN(cuGraphExecUpdate, , 10020, PLAIN, (CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *))
+CUFN(cuGraphExecUpdate, , 10020, PLAIN,
+     (CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *))
 CUFN(cuGraphExecUpdate, _v2, 12000, PLAIN, (CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *))
-CUFN(cuGraphExecKernelNodeSetParams, , 10010, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
-CUFN(cuGraphExecKernelNodeSetParams, _v2, 12000, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
+CUFN(cuGraphExecKernelNodeSetParams, , 10010, PLAIN,
+     (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
+CUFN(cuGraphExecKernelNodeSetParams, _v2, 12000, PLAIN,
+     (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
 CUFN(cuGraphExecNodeSetParams, , 12020, PLAIN, (CUgraphExec, CUgraphNode, CUgraphNodeParams *))
-CUFN(cuGraphExecMemcpyNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *, CUcontext))
-CUFN(cuGraphExecMemsetNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *, CUcontext))
-CUFN(cuGraphExecHostNodeSetParams, , 10020, PLAIN, (CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *))
-CUFN(cuUserObjectCreate, , 11030, PLAIN, (CUuserObject *, void *, CUhostFn, unsigned int, unsigned int))
+CUFN(cuGraphExecMemcpyNodeSetParams, , 10020, PLAIN,
+     (CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *, CUcontext))
+CUFN(cuGraphExecMemsetNodeSetParams, , 10020, PLAIN,
+     (CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *, CUcontext))
+CUFN(cuGraphExecHostNodeSetParams, , 10020, PLAIN,
+     (CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *))
+CUFN(cuUserObjectCreate, , 11030, PLAIN,
+     (CUuserObject *, void *, CUhostFn, unsigned int, unsigned int))
 CUFN(cuUserObjectRetain, , 11030, PLAIN, (CUuserObject, unsigned int))
 CUFN(cuUserObjectRelease, , 11030, PLAIN, (CUuserObject, unsigned int))
 CUFN(cuGraphRetainUserObject, , 11030, PLAIN, (CUgraph, CUuserObject, unsigned int, unsigned int))

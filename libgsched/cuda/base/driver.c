@@ -26,7 +26,7 @@
 #define CACHE_FLAGS	0x0a03		/* FLAG_AARCH64_LIB64 | FLAG_ELF_LIBC6 */
 #define MULTIARCH	"/usr/lib/aarch64-linux-gnu"
 #else
-#error "add the architecture's flags in ld.so.cache (glibc: ldconfig.h) and Debian's directory of its libraries"
+#error "add the architecture's flags in ld.so.cache (glibc: ldconfig.h) and its library directory"
 #endif
 
 struct gi_real gi_real;
@@ -83,7 +83,8 @@ static bool try_dir(const char *dir, size_t len)
 {
 	char path[PATH_MAX];
 
-	if (!len || snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, SONAME) >= (int)sizeof(path))
+	if (!len ||
+	    snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, SONAME) >= (int)sizeof(path))
 		return false;
 	return try_open(path);
 }
@@ -107,7 +108,12 @@ static bool try_dirs(const char *list)
 static bool search_cache(const char *map, size_t size)
 {
 	struct { int32_t flags; uint32_t key, value, osversion; uint64_t hwcap; } entry;
-	struct { char magic[20]; uint32_t n, strings; uint8_t flags, pad[3]; uint32_t extension, unused[3]; } head;
+	struct {
+		char magic[20];
+		uint32_t n, strings;
+		uint8_t flags, pad[3];
+		uint32_t extension, unused[3];
+	} head;
 	size_t base = 0, i;
 
 	if (size > 16 && !memcmp(map, CACHE_OLD, sizeof(CACHE_OLD) - 1)) {

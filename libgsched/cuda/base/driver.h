@@ -17,7 +17,8 @@ struct CUmemDecompressParams_st;
 
 /* Managed functions that are not in cudafuncs.h because no program uses them */
 #define GI_MORE_FUNCTIONS(X) \
-	X(cuGreenCtxCreate, , 12040, PLAIN, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int)) \
+	X(cuGreenCtxCreate, , 12040, PLAIN, \
+	  (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int)) \
 	X(cuMemBatchDecompressAsync, , 12060, PTSZ, (struct CUmemDecompressParams_st *, size_t, \
 						     unsigned int, size_t *, CUstream)) \
 	X(cuMemDiscardBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \
@@ -28,7 +29,8 @@ struct CUmemDecompressParams_st;
 #define GI_FN_PLAIN(symbol, params)
 #define GI_FN_PTSZ(symbol, params) CUresult (*symbol##_ptsz) params;
 #define GI_FN_PTDS(symbol, params) CUresult (*symbol##_ptds) params;
-#define CUFN(name, suffix, since, stream, params) CUresult (*name##suffix) params; GI_FN_##stream(name##suffix, params)
+#define CUFN(name, suffix, since, stream, params) CUresult (*name##suffix) params; \
+	GI_FN_##stream(name##suffix, params)
 struct gi_real {
 #include "cudafuncs.h"
 	GI_MORE_FUNCTIONS(CUFN)

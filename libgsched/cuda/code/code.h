@@ -49,7 +49,8 @@ struct gi_image {
 	size_t ptx_size;
 	struct gi_rewritten form[GI_FORMS];
 	unsigned int arch;		/* architecture to rewrite for */
-	bool named;			/* the program has got the handle of one of its kernels */
+	bool named;			/* the program has obtained the handle of one of its
+					 * kernels */
 	bool rewritable;		/* it is counted in gi_hot.rewritable */
 	bool functions;			/* its variables may hold addresses of functions */
 	struct gi_initial *initial;	/* initial values of variables */
@@ -71,8 +72,8 @@ struct gi_loaded {
 };
 
 /*
- * A kernel's handle that the program has got; protected by gi_lock. The table holds a reference,
- * and so does each function made from it.
+ * A kernel's handle that the program has obtained; protected by gi_lock. The table holds a
+ * reference, and so does each function made from it.
  */
 struct gi_name {
 	_Atomic unsigned int refs;
@@ -187,9 +188,9 @@ struct gi_func {
 
 /* ---- graph.c ---- */
 
-/* It was instantiated; its context is current. */
+/* The program has instantiated @graph; its context is current. */
 void gi_graph_made(CUgraphExec exec, CUgraph graph);
-/* All its nodes, or one kernel node, were updated; the context is current. */
+/* The program has updated all nodes, or one kernel node; the context is current. */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph);
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p);
 void gi_graph_gone(CUgraphExec exec);			/* before it is destroyed */
@@ -206,7 +207,7 @@ void gi_graph_reset(void);				/* after fork */
  */
 void gi_image_loaded(void *handle, bool library, const void *data, size_t max, bool preserved);
 void gi_image_file(void *handle, bool library, const char *path);
-/* The program has got the handle of one of the image's kernels. */
+/* The program has obtained the handle of one of the image's kernels. */
 void gi_image_kernel(void *kernel, bool is_kernel, const void *image, const char *name);
 /* cuLibraryGetModule() returned @module in the current context. */
 void gi_image_module(const void *library, void *module);
@@ -215,9 +216,9 @@ struct gi_image *gi_image_next(struct gi_image *image);	/* gi_lock held; NULL: t
 /* The context of a library's module. gi_lock held. */
 struct gi_ctx *gi_image_context(const struct gi_image *image, const void *module);
 /*
- * An image is unloaded in two steps, without locks. After the first, no launch finds its functions;
- * earlier launches and their tasks still use them. The second frees our resources. @gone: the
- * context is destroyed or tasks may still run: make no driver calls.
+ * An image is unloaded in two steps, with no lock held. After the first, no launch finds its
+ * functions; earlier launches and their tasks still use them. The second frees our resources.
+ * @gone: the context is destroyed or tasks may still run: make no driver calls.
  */
 struct gi_image *gi_image_take(const void *handle);	/* NULL: unknown */
 bool gi_image_unused(const struct gi_image *image);	/* by launches, tasks and the worker */
@@ -262,7 +263,8 @@ void gi_func_put(struct gi_func *fn);
  * NULL: out of memory, or the function has too many shapes. The shape's blocks may differ from
  * @blocks, in a similar magnitude; the rest is as requested.
  */
-struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared);
+struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads,
+			      uint32_t shared);
 unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_id id);
 /*
  * Attributes set on a kernel are set on its twins. The lock makes recording them atomic with the

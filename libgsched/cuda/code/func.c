@@ -287,7 +287,8 @@ static struct gi_func *add_func(void *handle, struct gi_ctx *cx, CUfunction orig
 	for (i = 0; i < GI_FORMS; i++)
 		atomic_store(&fn->form[i].state, twins ? GI_TWIN_UNASKED : GI_TWIN_NONE);
 	if (named && !fn->opaque && !twins && cx->client)
-		gi_why(cx->client, "%s: tier launch: %s", named->name, named->image->form[GI_TWIN].why);
+		gi_why(cx->client, "%s: tier launch: %s", named->name,
+		       named->image->form[GI_TWIN].why);
 	fn->next = funcs[gi_hash(handle) % BUCKETS];
 	funcs[gi_hash(handle) % BUCKETS] = fn;
 	return fn;
@@ -367,7 +368,8 @@ static struct gi_shape *shape_find(_Atomic(struct gi_shape *) *bucket, const str
 	return shape;
 }
 
-struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads, uint32_t shared)
+struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t threads,
+			      uint32_t shared)
 {
 	struct gi_shape key = { .blocks = blocks, .threads = threads, .shared = shared };
 	struct gi_shape *shape, *head;
@@ -395,7 +397,8 @@ struct gi_shape *gi_shape_get(struct gi_func *fn, uint64_t blocks, uint32_t thre
 	shape->blocks = key.blocks;
 	shape->threads = threads;
 	shape->shared = shared;
-	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads, shared) || m < 1)
+	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, fn->original, threads,
+								shared) || m < 1)
 		m = 1;
 	shape->original_m = m > 32 ? 32 : m;
 	atomic_fetch_add_explicit(&fn->n_shapes, 1, memory_order_relaxed);
@@ -414,8 +417,9 @@ unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_
 
 	if (m)
 		return m - 1;
-	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&got, fn->form[id].function, shape->threads,
-								shape->shared) || got < 0)
+	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&got, fn->form[id].function,
+								shape->threads, shape->shared) ||
+	    got < 0)
 		got = 0;
 	if (got > 32)
 		got = 32;
@@ -436,7 +440,8 @@ static void apply_setting(struct gi_func *fn, const struct setting *set)
 {
 	unsigned int i;
 
-	if (!set->is_cache && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
+	if (!set->is_cache && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET &&
+	    set->value)
 		fn->opaque = true;
 	if (!set->is_cache && set->attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
 		atomic_store(&fn->own_carveout, true);
@@ -446,7 +451,8 @@ static void apply_setting(struct gi_func *fn, const struct setting *set)
 		if (set->is_cache)
 			gi_real.cuFuncSetCacheConfig(fn->form[i].function, set->cache);
 		else
-			gi_real.cuFuncSetAttribute(fn->form[i].function, set->attribute, set->value);
+			gi_real.cuFuncSetAttribute(fn->form[i].function, set->attribute,
+						   set->value);
 	}
 }
 
@@ -480,7 +486,8 @@ static void apply_to_handle(void *handle, const struct setting *set)
 	named = gi_name_find(handle);
 	if (named && set->is_cache)
 		named->cache = set->cache;
-	else if (named && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET && set->value)
+	else if (named && set->attribute >= CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET &&
+		 set->value)
 		named->opaque = true;
 	list = funcs_of(handle, &n);
 	pthread_mutex_unlock(&gi_lock);

@@ -18,7 +18,7 @@ static struct gi_graph **bucket_of(CUgraphExec exec)
 	return &table[gi_hash(exec) % BUCKETS];
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_hash(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
 	return hash ^ hash >> 29;
@@ -32,11 +32,11 @@ static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 /* Hash of a kernel node without its parameters. The number tells apart kernels with one handle. */
 static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
-	uint64_t hash = mix((uintptr_t)function_of(p), gi_name_number(function_of(p)));
+	uint64_t hash = mix_hash((uintptr_t)function_of(p), gi_name_number(function_of(p)));
 
-	hash = mix(hash, (uint64_t)p->gridDimX << 32 | p->gridDimY);
-	hash = mix(hash, (uint64_t)p->gridDimZ << 32 | p->sharedMemBytes);
-	return mix(hash, (uint64_t)p->blockDimX << 32 | p->blockDimY << 16 | p->blockDimZ);
+	hash = mix_hash(hash, (uint64_t)p->gridDimX << 32 | p->gridDimY);
+	hash = mix_hash(hash, (uint64_t)p->gridDimZ << 32 | p->sharedMemBytes);
+	return mix_hash(hash, (uint64_t)p->blockDimX << 32 | p->blockDimY << 16 | p->blockDimZ);
 }
 
 /* Sets its blocks and how many fit an SM; 0 blocks: unknown. */
@@ -61,11 +61,11 @@ static void update_summary(struct gi_graph *g)
 
 	g->blocks = g->known ? 1 : UINT32_MAX;
 	g->shape.original_m = 1;
-	g->key = mix(g->number, 0);
+	g->key = mix_hash(g->number, 0);
 	for (i = 0; i < g->n_kernels; i++) {
 		const struct gi_graph_kernel *k = &g->kernels[i];
 
-		g->key = mix(g->key, k->digest);
+		g->key = mix_hash(g->key, k->digest);
 		if (!k->blocks) {
 			g->blocks = UINT32_MAX;
 			g->shape.original_m = 1;

@@ -129,7 +129,8 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 	if (image->ptx) {
 		gi_debug("image: linked by the program from PTX");
 	} else if (cx) {
-		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx, &image->ptx_size, &err)) {
+		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx,
+				  &image->ptx_size, &err)) {
 			mark_unusable(image, err.message[0] ? err.message : "no PTX in the image");
 			gi_debug("image: %s", image->form[GI_TWIN].why);
 		}
@@ -140,7 +141,8 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 		 * The copy is read later without a known length, so the image must have its size in
 		 * itself. The pointer in a file's wrapper would not be valid.
 		 */
-		size = max != SIZE_MAX && gsr_image_kind(data, max) == GSR_IMAGE_WRAPPER ? 0 : gsr_image_size(data, max);
+		size = max != SIZE_MAX && gsr_image_kind(data, max) == GSR_IMAGE_WRAPPER ? 0 :
+		       gsr_image_size(data, max);
 		if (size && size <= COPY_MAX)
 			image->raw_copy = calloc(1, size + 1);
 		if (image->raw_copy)

@@ -32,7 +32,9 @@ bool gi_names_functions(const char *ptx)
 		bool inside = false;	/* inside a number, which may contain letters */
 
 		for (c = at + 1; *c && *c != ';'; c++) {
-			bool digit = *c >= '0' && *c <= '9', letter = ((*c | 32) >= 'a' && (*c | 32) <= 'z') || *c == '_' || *c == '$' || *c == '%';
+			bool digit = *c >= '0' && *c <= '9',
+				letter = ((*c | 32) >= 'a' && (*c | 32) <= 'z') || *c == '_' ||
+					 *c == '$' || *c == '%';
 
 			if (letter && !inside)
 				return true;
@@ -74,9 +76,7 @@ static void record_initial(struct gi_image *image, const struct gi_ctx *cx, cons
 	image->initial = i;
 }
 
-/*
- * Copies from the current context @cx without waiting for the program's work. NULL: not possible.
- */
+/* Copies from the current context @cx without waiting for the program's work. NULL: it failed. */
 static void *copy_variable(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -96,8 +96,8 @@ static void *copy_variable(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 	return NULL;
 }
 
-bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at, size_t size, uint64_t offset,
-		uint64_t *word)
+bool gi_initial(struct gi_image *image, const struct gi_ctx *cx, const char *name, CUdeviceptr at,
+		size_t size, uint64_t offset, uint64_t *word)
 {
 	const struct gi_ctx *of = image->library ? cx : NULL;
 	struct gi_initial *i;

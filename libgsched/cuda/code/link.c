@@ -188,7 +188,8 @@ char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size)
 	size_t size;
 
 	pthread_mutex_lock(&gi_lock);
-	if (n_results && gsr_image_kind(image, max) == GSR_IMAGE_ELF && (size = gsr_image_size(image, max))) {
+	if (n_results && gsr_image_kind(image, max) == GSR_IMAGE_ELF &&
+	    (size = gsr_image_size(image, max))) {
 		hash = hash_of(image, size);
 		for (r = results; r && (r->size != size || r->hash != hash); r = r->next)
 			;

@@ -104,7 +104,8 @@ static bool read_sampling(CUtexref t, CUDA_TEXTURE_DESC *d)
 	for (i = 0; i < 3; i++)
 		if (gi_real.cuTexRefGetAddressMode(&d->addressMode[i], t, i))
 			return false;
-	if (gi_real.cuTexRefGetFilterMode(&d->filterMode, t) || gi_real.cuTexRefGetFlags(&d->flags, t) ||
+	if (gi_real.cuTexRefGetFilterMode(&d->filterMode, t) ||
+	    gi_real.cuTexRefGetFlags(&d->flags, t) ||
 	    !query_ok(gi_real.cuTexRefGetMaxAnisotropy(&anisotropy, t)) ||
 	    !query_ok(gi_real.cuTexRefGetMipmapFilterMode(&d->mipmapFilterMode, t)) ||
 	    !query_ok(gi_real.cuTexRefGetMipmapLevelBias(&d->mipmapLevelBias, t)) ||
@@ -136,10 +137,11 @@ static bool read_format(CUtexref t, CUDA_RESOURCE_DESC *d)
 		d->res.linear.numChannels = (unsigned int)channels;
 		return true;
 	case CU_RESOURCE_TYPE_PITCH2D:
-		return format == d->res.pitch2D.format && (unsigned int)channels == d->res.pitch2D.numChannels;
+		return format == d->res.pitch2D.format &&
+		       (unsigned int)channels == d->res.pitch2D.numChannels;
 	default:
-		return !gi_real.cuArray3DGetDescriptor_v2(&a, d->res.array.hArray) && a.Format == format &&
-		       a.NumChannels == (unsigned int)channels;
+		return !gi_real.cuArray3DGetDescriptor_v2(&a, d->res.array.hArray) &&
+		       a.Format == format && a.NumChannels == (unsigned int)channels;
 	}
 }
 
@@ -166,7 +168,8 @@ static struct object *describe_object(const struct reference *r)
 static bool same_object(const struct object *a, const struct object *b)
 {
 	/* NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
-	return !memcmp(&a->resource, &b->resource, sizeof(a->resource)) && !memcmp(&a->texture, &b->texture, sizeof(a->texture));
+	return !memcmp(&a->resource, &b->resource, sizeof(a->resource)) &&
+	       !memcmp(&a->texture, &b->texture, sizeof(a->texture));
 	/* NOLINTEND(bugprone-suspicious-memory-comparison) */
 }
 
@@ -203,7 +206,8 @@ static struct object *take_object(const struct gi_func *fn, const struct gsr_ref
 	struct reference *r;
 
 	for (r = references; r; r = r->next)
-		if (r->image == fn->named->image && r->cx == fn->cx && r->surface == wanted->surface && !strcmp(r->name, wanted->name))
+		if (r->image == fn->named->image && r->cx == fn->cx &&
+		    r->surface == wanted->surface && !strcmp(r->name, wanted->name))
 			break;
 	if (!r || !r->bound || r->unusable)
 		return NULL;
@@ -229,7 +233,8 @@ struct gi_bound *gi_bound_take(const struct gi_func *fn, const struct gi_form *f
 	pthread_mutex_unlock(&lock);
 	if (b->n == k->n_references)
 		return b;
-	gi_debug("%s: not known what is bound to %s: the original", k->name, k->references[b->n].name);
+	gi_debug("%s: not known what is bound to %s: the original", k->name,
+		 k->references[b->n].name);
 	gi_bound_put(b, false);
 	return NULL;
 }
@@ -356,7 +361,9 @@ void gi_reference_unbind(CUresourcetype type, const void *array)
 		const CUDA_RESOURCE_DESC *d = &r->resource;
 
 		if (!r->bound || d->resType != type ||
-		    array != (type == CU_RESOURCE_TYPE_ARRAY ? (void *)d->res.array.hArray : (void *)d->res.mipmap.hMipmappedArray))
+		    array != (type == CU_RESOURCE_TYPE_ARRAY ?
+			      (void *)d->res.array.hArray :
+			      (void *)d->res.mipmap.hMipmappedArray))
 			continue;
 		drop_object(r);
 		r->bound = false;

@@ -79,7 +79,8 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 	       !gi_real.cuStreamSynchronize(stream);
 	if (good) {
 		gsr_fill_addresses(desc, find_address, read_initial, &original, table, *missing);
-		good = !gi_real.cuMemcpyHtoDAsync_v2(at, table, size, stream) && !gi_real.cuStreamSynchronize(stream);
+		good = !gi_real.cuMemcpyHtoDAsync_v2(at, table, size, stream) &&
+		       !gi_real.cuStreamSynchronize(stream);
 	}
 	gi_real.cuStreamDestroy_v2(stream);
 	free(table);

@@ -10,7 +10,8 @@
 #define WINS		10	/* of PAIRS to win: by chance, 1 in 50 do */
 #define SHARED_MAX	128	/* bytes per block */
 #define SETTLED_MAX	4096	/* launches until tuning begins again, since data change */
-#define COMMON		(64 * 1024)	/* bytes of an SM for shared memory, among several programs */
+/* shared memory of an SM, in bytes, while several programs share the GPU */
+#define COMMON		(64 * 1024)
 
 static unsigned int best_of(uint32_t pick)
 {
@@ -68,7 +69,8 @@ static void compare_pair(struct gi_tune *t, unsigned int full, unsigned int best
 	t->unpaired[1][0] = t->unpaired[1][1];
 	t->n_unpaired[0]--;
 	t->n_unpaired[1]--;
-	if ((t->pairs == EARLY && t->wins < EARLY_WINS) || (t->pairs == FAR && t->sum[1] > t->sum[0] + t->sum[0] / 2))
+	if ((t->pairs == EARLY && t->wins < EARLY_WINS) ||
+	    (t->pairs == FAR && t->sum[1] > t->sum[0] + t->sum[0] / 2))
 		end_trial(t, best);
 	if (t->pairs < PAIRS)
 		return;
@@ -141,9 +143,7 @@ unsigned int gi_tune_carveout(unsigned int full, unsigned int workers, unsigned 
 {
 	unsigned int to = carveout_for(workers * (shared + reserved), sm);
 
-	/*
-	 * with more than what the rewriter adds it was not measured; a wrong value costs occupancy
-	 */
+	/* measured for the rewriter's own shared memory only; a wrong value costs occupancy */
 	if (!sm || !shared || shared > SHARED_MAX ||
 	    to >= carveout_for(full * (shared + reserved), sm))
 		return 0;

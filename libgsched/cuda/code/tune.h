@@ -25,8 +25,8 @@ struct gi_tune {
 unsigned int gi_tune_workers(const struct gi_tune *t, unsigned int full, uint32_t launch);
 
 /*
- * A launch with @workers per SM took @ns, reckoned for all SMs: how its windows changed is known,
- * and what else disturbed it is noise. One thread at a time.
+ * A launch with @workers per SM took @ns, scaled to all SMs: changes of its windows are accounted
+ * for, other disturbances are noise. One thread at a time.
  */
 void gi_tune_took(struct gi_tune *t, unsigned int full, unsigned int workers, uint64_t ns);
 

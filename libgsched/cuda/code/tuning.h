@@ -46,9 +46,11 @@
  * registers divided by the threads that it can hold, or what the original uses, rounded to the
  * allocation unit.
  */
-static inline unsigned int gi_register_cap(unsigned int original, unsigned int sm_registers, unsigned int sm_threads)
+static inline unsigned int gi_register_cap(unsigned int original, unsigned int sm_registers,
+					   unsigned int sm_threads)
 {
-	unsigned int even = sm_threads ? sm_registers / sm_threads / 8 * 8 : 0, used = (original + 7) / 8 * 8;
+	unsigned int even = sm_threads ? sm_registers / sm_threads / 8 * 8 : 0,
+		used = (original + 7) / 8 * 8;
 
 	return even > used ? even : used;
 }

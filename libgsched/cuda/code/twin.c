@@ -83,9 +83,7 @@ static bool param_layout(const struct gsr_function *f, unsigned int n, struct gi
 	return true;
 }
 
-/*
- * Returns a module with only the twin (malloc'd); *@params: of @k, NULL if the layout is unknown.
- */
+/* A module with only the twin, malloc'd; *@params: those of @k, NULL if the layout is unknown. */
 static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel *k,
 			struct gi_param **params)
 {
@@ -116,7 +114,8 @@ static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel
 static void rewrite_image(struct gi_image *image, unsigned int arch, enum gi_form_id id)
 {
 	struct gsched_rewrite_opts ask = {
-		.size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE, .modes = gi_needs_modes(),
+		.size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE,
+		.modes = gi_needs_modes(),
 	};
 	struct gi_rewritten *form = &image->form[id];
 	char *ptx = image->ptx, *twins = NULL, why[sizeof(form->why)] = "";
@@ -127,7 +126,8 @@ static void rewrite_image(struct gi_image *image, unsigned int arch, enum gi_for
 	bool ok = false;
 
 	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
-		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message : "no PTX in the image");
+		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message :
+			 "no PTX in the image");
 	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description,
 					 &length) || errno == ENOEXEC)) {
 		/* a description of an image without twins has the reasons */
@@ -136,7 +136,8 @@ static void rewrite_image(struct gi_image *image, unsigned int arch, enum gi_for
 			snprintf(why, sizeof(why), "gschedd: %s",
 				 description ? err.message : "refused");
 	} else if (ptx) {
-		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable, .modes = ask.modes };
+		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable,
+					    .modes = ask.modes };
 
 		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
 		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
@@ -242,7 +243,8 @@ static bool loses_occupancy(CUfunction original, CUfunction twin)
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		if (most && sizes[i] > most)
 			break;
-		if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&a, original, sizes[i], 0) ||
+		if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&a, original,
+									sizes[i], 0) ||
 		    gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&b, twin, sizes[i], 0))
 			continue;
 		if (b < a)
@@ -265,7 +267,8 @@ static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *w
 	variable = l && l->missing ? gsr_missing_variable(&t->form->desc, t->kernel, l->missing)
 				   : NULL;
 	if (variable && variable->function)
-		snprintf(why, size, "not known which number %.100s had in its variable %.100s", variable->function, variable->name);
+		snprintf(why, size, "not known which number %.100s had in its variable %.100s",
+			 variable->function, variable->name);
 	else if (variable)
 		snprintf(why, size, "the driver does not find its variable %.200s", variable->name);
 	if (!l || variable || gi_real.cuModuleGetFunction(&twin, l->module, symbol))
@@ -274,7 +277,8 @@ static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *w
 		return twin;
 	gi_real.cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
 				     t->cx->dev);
-	gi_real.cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+	gi_real.cuDeviceGetAttribute(&sm_threads,
+				     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
 				     t->cx->dev);
 	l = load_twin(t, gi_register_cap(
 				 (unsigned int)func_attribute(original, CU_FUNC_ATTRIBUTE_NUM_REGS),
@@ -305,7 +309,8 @@ static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const
 static void copy_attributes(struct gi_func *fn, CUfunction twin)
 {
 	static const CUfunction_attribute what[] = {
-		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+		CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
 	};
 	unsigned int i;
 
@@ -326,7 +331,7 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 /* A program that did not pause for its first kernels is not held back for each of the others. */
 static bool wait_for_pause(struct gi_func *fn)
 {
-	static unsigned int in_vain;	/* the worker's */
+	static unsigned int in_vain;	/* consecutive failures; used by the worker only */
 	bool patient = in_vain < TRIES || atomic_load(&fn->late), idle;
 
 	idle = gi_twin_pause.context_begin(fn->cx, patient ? IDLE_NS : 0);
@@ -360,7 +365,8 @@ static void make_form(struct gi_func *fn, enum gi_form_id id)
 	else if (k->tier != GSR_TIER_BLOCK)
 		snprintf(why, sizeof(why), "%s", k->reason ? k->reason : "not rewritten");
 	else if (id == GI_RESUMABLE && !k->resume_points)
-		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason : "nowhere to leave it");
+		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason :
+			 "nowhere to leave it");
 	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
 		snprintf(why, sizeof(why), "its context cannot be entered");
 	else if (!(job.ptx = twin_alone(from, k, &params)) || !params)
@@ -555,7 +561,8 @@ bool gi_twin_wait(struct gi_func *fn)
 		had = atomic_load(&waited_ns);
 		now = gi_now();
 		until = now + (had < most ? most - had : 0);
-		ts = (struct timespec){ .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+		ts = (struct timespec){ .tv_sec = until / 1000000000,
+					.tv_nsec = until % 1000000000 };
 		pthread_mutex_lock(&gi_lock);
 		while (atomic_load(state) == GI_TWIN_QUEUED)
 			if (pthread_cond_timedwait(&job_done, &gi_lock, &ts) == ETIMEDOUT)

@@ -22,7 +22,8 @@ void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned
 	uint64_t full = (uint64_t)c->sms * m;
 
 	__atomic_fetch_add(&h->leased_ns, ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m,
+			   __ATOMIC_RELAXED);
 }
 
 void gi_client_gone(struct gi_client *c, const char *why)
@@ -42,7 +43,8 @@ static struct gsched *attach_device(struct gi_client *c, unsigned int *sms)
 
 	if (!g) {
 		gi_debug("no arbiter: %s%s", strerror(errno), errno == EACCES ?
-			 "; be in the group of /dev/gsched: usermod -aG gsched USER, then log in again" : "");
+			 "; be in the group of /dev/gsched: usermod -aG gsched USER, "
+			 "then log in again" : "");
 		return NULL;
 	}
 	gi_real.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, c->dev);
@@ -159,7 +161,7 @@ static bool read_uuids(struct gi_client *c)
 	return true;
 }
 
-static struct gi_client *find_in(struct gi_client *c, CUdevice dev)
+static struct gi_client *find_in_list(struct gi_client *c, CUdevice dev)
 {
 	while (c && c->dev != dev)
 		c = c->next;
@@ -168,14 +170,14 @@ static struct gi_client *find_in(struct gi_client *c, CUdevice dev)
 
 struct gi_client *gi_client_find(CUdevice dev)
 {
-	return find_in(clients, dev);
+	return find_in_list(clients, dev);
 }
 
 struct gi_client *gi_client_begin(CUdevice dev)
 {
 	struct gi_client *c;
 
-	if (find_in(clients, dev) || find_in(clients_begun, dev))
+	if (find_in_list(clients, dev) || find_in_list(clients_begun, dev))
 		return NULL;
 	c = aligned_alloc(_Alignof(struct gi_client), sizeof(*c));
 	if (!c)
@@ -229,7 +231,7 @@ bool gi_client_awaited(CUdevice dev)
 	if (!gi_load(&clients_begun))
 		return false;
 	pthread_mutex_lock(&gi_lock);
-	awaited = find_in(clients_begun, dev);
+	awaited = find_in_list(clients_begun, dev);
 	pthread_mutex_unlock(&gi_lock);
 	return awaited;
 }

@@ -26,17 +26,20 @@ static bool register_pages(struct gi_client *c, struct gi_ctx *cx)
 	for (other = contexts; other; other = other->next)
 		if (other->client == c && other->owns_pages)
 			return true;
-	rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb), flags | CU_MEMHOSTREGISTER_READ_ONLY);
+	rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb),
+					  flags | CU_MEMHOSTREGISTER_READ_ONLY);
 	if (rc)
 		rc = gi_real.cuMemHostRegister_v2(arb, sizeof(*c->arb), flags);
 	if (rc) {
-		gi_why(c, "the driver does not pin the arbiter's page (error %d): running unmanaged", rc);
+		gi_why(c, "the driver does not pin the arbiter's page (error %d): "
+		       "running unmanaged", rc);
 		return false;
 	}
 	rc = gi_real.cuMemHostRegister_v2(c->cl, sizeof(*c->cl), flags);
 	if (rc) {
 		gi_real.cuMemHostUnregister(arb);
-		gi_why(c, "the driver does not pin the client's page (error %d): running unmanaged", rc);
+		gi_why(c, "the driver does not pin the client's page (error %d): running unmanaged",
+		       rc);
 		return false;
 	}
 	cx->owns_pages = true;
@@ -129,7 +132,8 @@ static bool prepare_context(struct gi_ctx *cx)
 	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->arb, (void *)c->arb, 0);
 	rc = rc ? rc : gi_real.cuMemHostGetDevicePointer_v2(&cx->cl, c->cl, 0);
 	rc = rc ? rc : gi_real.cuMemAlloc_v2(&cx->control, bytes);
-	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes + sizeof(struct gsr_save), CU_MEMHOSTALLOC_PORTABLE);
+	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes + sizeof(struct gsr_save),
+					      CU_MEMHOSTALLOC_PORTABLE);
 	if (rc)
 		goto fail;
 	cx->blank = host;
@@ -137,9 +141,11 @@ static bool prepare_context(struct gi_ctx *cx)
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		gsr_control_init(&cx->blank[i], c->sms * GSCHED_CAPSM);
 	rc = make_words(cx);
-	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream, CU_STREAM_NON_BLOCKING, cx->least);
+	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream,
+							  CU_STREAM_NON_BLOCKING, cx->least);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
-		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i], CU_STREAM_NON_BLOCKING, cx->least);
+		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i],
+							CU_STREAM_NON_BLOCKING, cx->least);
 	if (rc)
 		goto fail;
 	/* clean all blocks, and check that streams can write words at all */
@@ -152,7 +158,8 @@ static bool prepare_context(struct gi_ctx *cx)
 		goto fail;
 	cx->cleaning = ~0ull;
 	if (!gi_ranges_new(cx))
-		gi_why(c, "no device memory for static ranges: block-tasks are handed out by a counter");
+		gi_why(c, "no device memory for static ranges: block-tasks are handed "
+		       "out by a counter");
 	return true;
 
 fail:
@@ -234,7 +241,8 @@ bool gi_contexts_follow(struct gi_client *c)
 		}
 		if (cx->prepared != GI_PREPARED)
 			continue;
-		good = register_pages(c, cx) && !gi_real.cuMemHostGetDevicePointer_v2(&arb, (void *)c->arb, 0) &&
+		good = register_pages(c, cx) &&
+		       !gi_real.cuMemHostGetDevicePointer_v2(&arb, (void *)c->arb, 0) &&
 		       !gi_real.cuMemHostGetDevicePointer_v2(&cl, c->cl, 0);
 		if (good) {
 			cx->arb = arb;

@@ -164,8 +164,8 @@ void gi_client_reset(void);				/* after fork */
 #define gi_why(c, ...)	gi_report((c)->cl, __VA_ARGS__)
 
 /*
- * A hook set by process/: creates what the upper rooms keep for a new client. false: the client
- * cannot be used. Called without locks.
+ * A hook set by process/: creates the state that the upper layers keep for a new client. false: the
+ * client cannot be used. Called with no lock held.
  */
 extern bool (*gi_client_made)(struct gi_client *c);
 
@@ -180,7 +180,8 @@ static inline bool gi_direct(const struct gi_client *c)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->flags) & GSCHED_ARB_PRIVATE && gi_time_share(h) >= GSCHED_SHARE_ALL && !c->always_resumable;
+	return gi_load(&h->flags) & GSCHED_ARB_PRIVATE && gi_time_share(h) >= GSCHED_SHARE_ALL &&
+	       !c->always_resumable;
 }
 
 /* ---- context.c ---- */

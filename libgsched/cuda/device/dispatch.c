@@ -22,8 +22,9 @@ static unsigned int env_choice(struct gi_client *c, const char *name, const char
 	for (i = 0; i < n; i++)
 		if (!strcmp(text, words[i]))
 			return i;
-	gi_why(c, "%s=%s: neither %s%s%s%s nor %s; taken for %s", name, text, words[0], n > 2 ? ", " : "", n > 2 ? words[1] : "",
-	       n > 3 ? " and so on" : "", words[n - 1], words[0]);
+	gi_why(c, "%s=%s: neither %s%s%s%s nor %s; taken for %s", name, text, words[0],
+	       n > 2 ? ", " : "", n > 2 ? words[1] : "", n > 3 ? " and so on" : "",
+	       words[n - 1], words[0]);
 	return 0;
 }
 
@@ -33,7 +34,8 @@ static void read_modes(void)
 {
 	const char *limit = getenv("GSCHED_LIMIT_BY"), *source = getenv("GSCHED_DISPATCH");
 
-	modes = (limit && *limit && strcmp(limit, "rank")) || (source && *source && strcmp(source, "queue"));
+	modes = (limit && *limit && strcmp(limit, "rank")) ||
+		(source && *source && strcmp(source, "queue"));
 }
 
 bool gi_needs_modes(void)
@@ -46,7 +48,8 @@ bool gi_needs_modes(void)
 
 void gi_dispatch(struct gi_client *c)
 {
-	static const char *const limits[] = { "rank", "worker" }, *const sources[] = { "queue", "static" };
+	static const char *const limits[] = { "rank", "worker" },
+		*const sources[] = { "queue", "static" };
 	/* in the order of GSCHED_INTENSITY_* */
 	static const char *const classes[] = { "unknown", "L_C", "M_C", "H_C", "M_M", "H_M" };
 	static const uint32_t flags[] = { 0, GSR_LAUNCH_BY_INDEX };
@@ -57,7 +60,8 @@ void gi_dispatch(struct gi_client *c)
 	c->intensity = env_choice(c, "GSCHED_CLASS", classes, GSCHED_INTENSITY__MAX + 1);
 	c->workers = gi_env("GSCHED_WORKERS", 0);
 	if (workers && *workers && (!c->workers || c->workers > WORKERS_MAX)) {
-		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are fastest are taken", workers, WORKERS_MAX);
+		gi_why(c, "GSCHED_WORKERS=%s: not a number from 1 to %u; as many as are "
+		       "fastest are taken", workers, WORKERS_MAX);
 		c->workers = 0;
 	}
 }
@@ -71,7 +75,8 @@ size_t gi_ranges_size(const struct gi_client *c)
 
 bool gi_ranges_new(struct gi_ctx *cx)
 {
-	if (!cx->client->ranges || !gi_real.cuMemAlloc_v2(&cx->ranges, GSCHED_SLOTS * gi_ranges_size(cx->client)))
+	if (!cx->client->ranges ||
+	    !gi_real.cuMemAlloc_v2(&cx->ranges, GSCHED_SLOTS * gi_ranges_size(cx->client)))
 		return true;
 	cx->ranges = 0;
 	return false;

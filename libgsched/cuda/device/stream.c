@@ -19,7 +19,7 @@
 #define BUCKETS		256
 /* A word counts the calls that share a stream; TASK: a task holds it exclusively, or waits to */
 #define TASK		(1u << 31)
-/* Bounds the wait: a call may wait for the GPU, and that for something this thread has yet to do */
+/* most wait: a call may wait for the GPU, and the GPU for something this thread has yet to do */
 #define PATIENCE_NS	20000000
 #define LEGACY_NS	1000000	/* for an event with no work before it to complete */
 #define SYNC_ENTRY_NS	10000000	/* for a call to get to the driver's check for captures */
@@ -49,7 +49,7 @@ static _Atomic bool enqueue_held;		/* such calls must wait */
 
 /* ---- the table ---- */
 
-static struct gi_stream **bucket(CUstream handle)
+static struct gi_stream **bucket_of(CUstream handle)
 {
 	return &buckets[gi_hash(handle) % BUCKETS];
 }
@@ -59,7 +59,7 @@ static struct gi_stream *find_stream(CUstream handle)
 {
 	struct gi_stream *s;
 
-	for (s = *bucket(handle); s && s->handle != handle; s = s->next)
+	for (s = *bucket_of(handle); s && s->handle != handle; s = s->next)
 		;
 	return s;
 }
@@ -78,8 +78,8 @@ static struct gi_stream *add_stream(const struct gi_stream *model)
 			return NULL;
 		if (s == spare)
 			spare = s->next;
-		s->next = *bucket(model->handle);
-		*bucket(model->handle) = s;
+		s->next = *bucket_of(model->handle);
+		*bucket_of(model->handle) = s;
 		atomic_store(&s->calls, 0);
 		s->counted_wait = false;
 	}
@@ -173,7 +173,7 @@ void gi_stream_ending(CUstream handle)
 	struct gi_stream **at;
 
 	pthread_mutex_lock(&lock);
-	for (at = bucket(handle); *at && (*at)->handle != handle; at = &(*at)->next)
+	for (at = bucket_of(handle); *at && (*at)->handle != handle; at = &(*at)->next)
 		;
 	if (*at)
 		remove_at(at);
@@ -410,8 +410,8 @@ bool gi_streams_idle(struct gi_ctx *cx)
 
 /*
  * cuCtxSynchronize() fails and invalidates the captures that exist when it is called; one that
- * begins while it waits is safe. When the driver has made that check cannot be observed, so a capture
- * that begins shortly after such a call waits for some time.
+ * begins while it waits is safe. When the driver has made that check cannot be observed, so a
+ * capture that begins shortly after such a call waits for some time.
  */
 static _Atomic uint64_t sync_began;	/* the latest one's time, 0: it has returned */
 
@@ -511,7 +511,8 @@ int gi_stream_raise(int asked)
 	if (!gi_load(&h->priority) || gi_load(&h->flags) & GSCHED_ARB_PRIVATE || levels < 2)
 		return asked;
 	upper = (levels + 1) / 2;
-	rank = cx->least - (asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked);
+	rank = cx->least - (asked > cx->least ? cx->least :
+			    asked < cx->greatest ? cx->greatest : asked);
 	/*
 	 * Rounded up: the first step above the least priority, the only one that most programs use,
 	 * is a step here too.

@@ -7,8 +7,9 @@
 
 static CUresult forward_kernel(const struct gi_launch *l)
 {
-	return gi_real.cuLaunchKernel(l->fn, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
-				      l->shared, l->stream, l->params, l->extra);
+	return gi_real.cuLaunchKernel(l->fn, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+				      l->block[1], l->block[2], l->shared, l->stream,
+				      l->params, l->extra);
 }
 
 static __attribute__((noinline)) CUresult
@@ -17,8 +18,8 @@ launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, 
 	      void **extra)
 {
 	struct gi_launch l = {
-		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
-		.params = params, .extra = extra, .forward = forward_kernel,
+		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared,
+		.stream = stream, .params = params, .extra = extra, .forward = forward_kernel,
 	};
 
 	GI_ENTER();
@@ -37,11 +38,12 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigne
 						       params, extra));
 }
 
-CUresult cuLaunchKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			     unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-			     void **extra)
+CUresult cuLaunchKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
+			     unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+			     CUstream stream, void **params, void **extra)
 {
-	return cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, per_thread(stream), params, extra);
+	return cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, per_thread(stream),
+			      params, extra);
 }
 
 static CUresult forward_ex(const struct gi_launch *l)
@@ -71,7 +73,8 @@ static enum meaning meaning_of(const CUlaunchAttribute *a)
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
 		return a->value.cooperative ? OPAQUE : HARMLESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		return a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1 ? OPAQUE : HARMLESS;
+		return a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1 ?
+		       OPAQUE : HARMLESS;
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
 	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
@@ -86,7 +89,8 @@ static __attribute__((noinline)) CUresult
 launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra, CUstream stream)
 {
 	struct gi_launch l = {
-		.fn = fn, .stream = stream, .params = params, .extra = extra, .config = config, .forward = forward_ex,
+		.fn = fn, .stream = stream, .params = params, .extra = extra, .config = config,
+		.forward = forward_ex,
 	};
 	enum meaning most = HARMLESS;
 	unsigned int i;
@@ -123,7 +127,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **pa
 	return launch_ex(config, fn, params, extra, config->hStream);
 }
 
-CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
+CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void **params,
+			       void **extra)
 {
 	GI_ENTER();
 	if (!config)
@@ -133,28 +138,31 @@ CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void
 
 static CUresult forward_cooperative(const struct gi_launch *l)
 {
-	return gi_real.cuLaunchCooperativeKernel(l->fn, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-						 l->block[2], l->shared, l->stream, l->params);
+	return gi_real.cuLaunchCooperativeKernel(l->fn, l->grid[0], l->grid[1], l->grid[2],
+						 l->block[0], l->block[1], l->block[2], l->shared,
+						 l->stream, l->params);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-				   unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
-				   void **params)
+CUresult cuLaunchCooperativeKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
+				   unsigned int bx, unsigned int by, unsigned int bz,
+				   unsigned int shared, CUstream stream, void **params)
 {
 	struct gi_launch l = {
-		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared, .stream = stream,
-		.params = params, .opaque = true, .forward = forward_cooperative,
+		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared,
+		.stream = stream, .params = params, .opaque = true, .forward = forward_cooperative,
 	};
 
 	GI_ENTER();
 	return gi_launch(&l);
 }
 
-CUresult cuLaunchCooperativeKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
-					unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-					CUstream stream, void **params)
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy,
+					unsigned int gz, unsigned int bx, unsigned int by,
+					unsigned int bz, unsigned int shared, CUstream stream,
+					void **params)
 {
-	return cuLaunchCooperativeKernel(fn, gx, gy, gz, bx, by, bz, shared, per_thread(stream), params);
+	return cuLaunchCooperativeKernel(fn, gx, gy, gz, bx, by, bz, shared,
+					 per_thread(stream), params);
 }
 
 static CUresult forward_graph(const struct gi_launch *l)
@@ -295,17 +303,20 @@ CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
 }
 
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
-				     const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode)
+				     const CUgraphEdgeData *edges, size_t n,
+				     CUstreamCaptureMode mode)
 {
 	GI_ENTER();
 	return BEGIN(gi_real.cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, n, mode));
 }
 
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
-					  const CUgraphEdgeData *edges, size_t n, CUstreamCaptureMode mode)
+					  const CUgraphEdgeData *edges, size_t n,
+					  CUstreamCaptureMode mode)
 {
 	GI_ENTER();
-	return BEGIN(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, n, mode));
+	return BEGIN(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes,
+							      edges, n, mode));
 }
 
 /*
@@ -314,7 +325,8 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
  */
 static CUresult capture_ended(CUresult rc)
 {
-	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
+	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+	    rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
 	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
 		atomic_fetch_sub(&gi_hot.captures, 1);
 	return rc;
@@ -334,7 +346,8 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 
 /* ---- contexts ---- */
 
-CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
+CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev,
+			  unsigned int flags)
 {
 	GI_ENTER();
 	atomic_store(&gi_green, true);

@@ -16,9 +16,7 @@ static CUresult no_driver(void)
 	return CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/*
- * Called by the trampolines: the address of forwarded symbol @index, also stored for later calls.
- */
+/* Called by the trampolines: resolves forwarded symbol @index, and stores it for later calls. */
 void *gi_bind(unsigned long index)
 {
 	void *fn = gi_driver_symbol(forwarded[index]);

@@ -29,7 +29,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 	return rc;
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
+			    CUjit_option *options, void **values)
 {
 	CUresult rc;
 
@@ -101,8 +102,9 @@ static bool is_preserved(CUlibraryOption *options, void **values, unsigned int n
 	return false;
 }
 
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned int n_jit,
-			   CUlibraryOption *options, void **values, unsigned int n)
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+			   void **jit_values, unsigned int n_jit, CUlibraryOption *options,
+			   void **values, unsigned int n)
 {
 	CUresult rc;
 
@@ -113,8 +115,9 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	return rc;
 }
 
-CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit, void **jit_values,
-			       unsigned int n_jit, CUlibraryOption *options, void **values, unsigned int n)
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
+			       void **jit_values, unsigned int n_jit, CUlibraryOption *options,
+			       void **values, unsigned int n)
 {
 	CUresult rc;
 
@@ -206,7 +209,8 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache cache)
 	return rc;
 }
 
-CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice dev)
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+			      CUdevice dev)
 {
 	CUresult rc;
 
@@ -268,8 +272,8 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 
 /* ---- links at run time ---- */
 
-CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int n,
-			  CUjit_option *options, void **values)
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			  const char *name, unsigned int n, CUjit_option *options, void **values)
 {
 	CUresult rc;
 
@@ -280,8 +284,8 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 	return rc;
 }
 
-CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *options,
-			  void **values)
+CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
+			  CUjit_option *options, void **values)
 {
 	CUresult rc;
 

@@ -36,7 +36,8 @@ static void *find_managed(const char *name, int version, cuuint64_t flags)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(entries) / sizeof(*entries); i++)
-		if (entries[i].since <= version && !strcmp(entries[i].name, name) && !gi_driver_lacks(*entries[i].real))
+		if (entries[i].since <= version && !strcmp(entries[i].name, name) &&
+		    !gi_driver_lacks(*entries[i].real))
 			best = &entries[i];
 	if (!best)
 		return NULL;

@@ -35,11 +35,13 @@ CUresult cuTexRefSetArray(CUtexref t, CUarray array, unsigned int flags)
 
 CUresult cuTexRefSetMipmappedArray(CUtexref t, CUmipmappedArray array, unsigned int flags)
 {
-	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, .res.mipmap.hMipmappedArray = array };
+	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+				 .res.mipmap.hMipmappedArray = array };
 
 	GI_ENTER();
 	gi_reference_begin();
-	return gi_reference_bound(t, gi_real.cuTexRefSetMipmappedArray(t, array, flags), array ? &d : NULL);
+	return gi_reference_bound(t, gi_real.cuTexRefSetMipmappedArray(t, array, flags),
+				  array ? &d : NULL);
 }
 
 CUresult cuSurfRefSetArray(CUsurfref s, CUarray array, unsigned int flags)
@@ -62,17 +64,20 @@ CUresult cuTexRefSetAddress_v2(size_t *offset, CUtexref t, CUdeviceptr address, 
 	GI_ENTER();
 	gi_reference_begin();
 	rc = gi_real.cuTexRefSetAddress_v2(offset, t, address, size);
-	good = !rc && address && size && !gi_real.cuTexRefGetAddress_v2(&base, t) && base && base <= address;
+	good = !rc && address && size && !gi_real.cuTexRefGetAddress_v2(&base, t) && base &&
+	       base <= address;
 	d.res.linear.devPtr = base;
 	d.res.linear.sizeInBytes = size + (address - base);
 	return gi_reference_bound(t, rc, good ? &d : NULL);
 }
 
-static CUresult bound_2d(CUtexref t, CUresult rc, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address, size_t pitch)
+static CUresult bound_2d(CUtexref t, CUresult rc, const CUDA_ARRAY_DESCRIPTOR *a,
+			 CUdeviceptr address, size_t pitch)
 {
 	CUDA_RESOURCE_DESC d = { .resType = CU_RESOURCE_TYPE_PITCH2D };
 	CUdeviceptr base = 0;
-	bool good = !rc && a && address && !gi_real.cuTexRefGetAddress_v2(&base, t) && base == address;
+	bool good = !rc && a && address && !gi_real.cuTexRefGetAddress_v2(&base, t) &&
+		    base == address;
 
 	if (good) {
 		d.res.pitch2D.devPtr = address;
@@ -85,18 +90,22 @@ static CUresult bound_2d(CUtexref t, CUresult rc, const CUDA_ARRAY_DESCRIPTOR *a
 	return gi_reference_bound(t, rc, good ? &d : NULL);
 }
 
-CUresult cuTexRefSetAddress2D_v2(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address, size_t pitch)
+CUresult cuTexRefSetAddress2D_v2(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address,
+				 size_t pitch)
 {
 	GI_ENTER();
 	gi_reference_begin();
-	return bound_2d(t, gi_real.cuTexRefSetAddress2D_v2(t, a, address, pitch), a, address, pitch);
+	return bound_2d(t, gi_real.cuTexRefSetAddress2D_v2(t, a, address, pitch), a,
+			address, pitch);
 }
 
-CUresult cuTexRefSetAddress2D_v3(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address, size_t pitch)
+CUresult cuTexRefSetAddress2D_v3(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUdeviceptr address,
+				 size_t pitch)
 {
 	GI_ENTER();
 	gi_reference_begin();
-	return bound_2d(t, gi_real.cuTexRefSetAddress2D_v3(t, a, address, pitch), a, address, pitch);
+	return bound_2d(t, gi_real.cuTexRefSetAddress2D_v3(t, a, address, pitch), a,
+			address, pitch);
 }
 
 #define SAMPLING(name, params, args) \
@@ -106,7 +115,8 @@ CUresult cuTexRefSetAddress2D_v3(CUtexref t, const CUDA_ARRAY_DESCRIPTOR *a, CUd
 		gi_reference_begin(); \
 		return gi_reference_sampled(t, gi_real.name args); \
 	}
-SAMPLING(cuTexRefSetFormat, (CUtexref t, CUarray_format format, int channels), (t, format, channels))
+SAMPLING(cuTexRefSetFormat, (CUtexref t, CUarray_format format, int channels),
+	 (t, format, channels))
 SAMPLING(cuTexRefSetAddressMode, (CUtexref t, int dim, CUaddress_mode mode), (t, dim, mode))
 SAMPLING(cuTexRefSetFilterMode, (CUtexref t, CUfilter_mode mode), (t, mode))
 SAMPLING(cuTexRefSetMipmapFilterMode, (CUtexref t, CUfilter_mode mode), (t, mode))

@@ -3,7 +3,7 @@
  * The driver's calls that wait for the GPU while holding the context's lock: X(symbol, what they
  * wait for, what was measured). task/task.h explains the kinds. Measured on an H200, driver 580
  * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": assumed, not
- * measured by itself. Some calls are not listed because they do not wait: allocation and
+ * measured separately. Some calls are not listed because they do not wait: allocation and
  * registration of memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's
  * function, cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and
  * sets within the device. Others are not, because they hold no lock: synchronisation, asynchronous

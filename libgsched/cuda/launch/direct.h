@@ -65,8 +65,8 @@ static inline struct gi_client *gi_direct_begin(uint32_t not)
 
 	if (!__atomic_load_n(&gi_hot.begun, __ATOMIC_ACQUIRE) ||
 	    atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) ||
-	    atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed) || gi_hot.current(&handle) ||
-	    handle != gi_last.handle ||
+	    atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed) ||
+	    gi_hot.current(&handle) || handle != gi_last.handle ||
 	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
 		return NULL;
 	c = gi_last.client;

@@ -78,12 +78,14 @@ static CUresult forward_shared(const struct gi_launch *l)
  * The caller keeps other threads from enqueueing between these calls. *@launched: the twin was
  * enqueued, even if an error is returned.
  */
-static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
+static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i,
+			    bool *launched)
 {
 	const uint64_t whole = s->cx->client->sms * GSCHED_CAPSM;
 	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
 	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+		CU_LAUNCH_PARAM_END,
 	};
 	CUdeviceptr control = s->cx->control + i * sizeof(struct gsr_control);
 	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
@@ -99,8 +101,8 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 		rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, op, 0);
 	}
 	if (!rc && s->save && !s->save->zeroed)
-		rc = gi_real.cuMemcpyHtoDAsync_v2(s->save->memory, s->cx->blank + GSCHED_SLOTS, sizeof(struct gsr_save),
-						  l->stream);
+		rc = gi_real.cuMemcpyHtoDAsync_v2(s->save->memory, s->cx->blank + GSCHED_SLOTS,
+						  sizeof(struct gsr_save), l->stream);
 	rc = rc ? rc : gi_ranges_zero(s, l->stream);
 	if (rc)
 		return rc;
@@ -112,8 +114,9 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 		config.hStream = l->stream;
 		rc = gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
 	} else {
-		rc = gi_real.cuLaunchKernel(s->form->function, s->launched, 1, 1, l->block[0], l->block[1], l->block[2],
-					    l->shared, l->stream, NULL, extra);
+		rc = gi_real.cuLaunchKernel(s->form->function, s->launched, 1, 1, l->block[0],
+					    l->block[1], l->block[2], l->shared, l->stream,
+					    NULL, extra);
 	}
 	if (rc)
 		return rc;
@@ -131,7 +134,8 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	return gi_real.cuStreamBatchMemOp_v2(l->stream, 2, op, 0);
 }
 
-static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i, bool *launched)
+static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i,
+			    bool *launched)
 {
 	struct gi_stream_guard guard;
 	CUresult rc;
@@ -187,14 +191,16 @@ static unsigned int tuned_m(struct gi_client *c, struct gi_slot *s, unsigned int
 			       atomic_load_explicit(&s->shape->launches, memory_order_relaxed));
 }
 
-static unsigned int carveout_for(const struct gi_client *c, const struct gi_slot *s, enum gi_form_id which)
+static unsigned int carveout_for(const struct gi_client *c, const struct gi_slot *s,
+				 enum gi_form_id which)
 {
 	unsigned int full = gi_form_m(s->fn, s->shape, which);
 	unsigned int shared = s->form->shared + s->shared;
 
 	if (!(gi_load(&c->arb->header.flags) & GSCHED_ARB_ALONE))
 		return gi_tune_common_carveout(full, shared, c->reserved, c->sm_shared);
-	return which == GI_TWIN ? gi_tune_carveout(full, s->m, shared, c->reserved, c->sm_shared) : 0;
+	return which == GI_TWIN ?
+	       gi_tune_carveout(full, s->m, shared, c->reserved, c->sm_shared) : 0;
 }
 
 /*
@@ -211,8 +217,10 @@ static void set_carveout(const struct gi_client *c, const struct gi_slot *s)
 		return;
 	carveout = carveout_for(c, s, which);
 	if (atomic_exchange_explicit(&form->carveout, carveout, memory_order_relaxed) != carveout)
-		gi_real.cuFuncSetAttribute(form->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-					   carveout ? (int)carveout : CU_SHAREDMEM_CARVEOUT_DEFAULT);
+		gi_real.cuFuncSetAttribute(form->function,
+					   CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+					   carveout ? (int)carveout :
+					   CU_SHAREDMEM_CARVEOUT_DEFAULT);
 }
 
 /* ---- the arbiter ---- */
@@ -238,8 +246,8 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 		if (errno == EINTR)
 			continue;
 		/*
-		 * the lease was withdrawn after we read it: the arbiter has adopted the task from
-		 * the page, with less information
+		 * The lease was withdrawn after we read it: the arbiter has adopted the task from
+		 * the page, with less information.
 		 */
 		if (errno == EBUSY && !retried) {
 			retried = true;
@@ -281,8 +289,8 @@ static bool agent_comes_late(const struct gi_client *c, const struct gi_slot *s)
  * The resumable form costs a little more and is another module to load. It is used only for long
  * block-tasks, and only while another client may have to wait for them.
  */
-static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn, struct gi_shape *shape,
-			    unsigned int *m)
+static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
+			    struct gi_shape *shape, unsigned int *m)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	bool temporal = gi_load(&h->mode) == GSCHED_MODE_TEMPORAL;
@@ -295,9 +303,11 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 		return false;
 	/* a more important client may be idle now and come while the kernel runs */
 	if (block_ns(shape) < GI_RESUME_NS ||
-	    (gi_load(&h->lease) == GSCHED_LEASE_FREE && gi_load(&h->top_priority) <= gi_load(&h->priority)))
+	    (gi_load(&h->lease) == GSCHED_LEASE_FREE &&
+	     gi_load(&h->top_priority) <= gi_load(&h->priority)))
 		return false;
-	if (!gi_form_ask(fn, GI_RESUMABLE) || (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
+	if (!gi_form_ask(fn, GI_RESUMABLE) ||
+	    (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
 		return false;
 	/* where it cannot suspend everywhere, block-tasks may be long: the hold is needed anyway */
 	if (!temporal && !fn->form[GI_RESUMABLE].everywhere && !c->always_resumable)
@@ -379,14 +389,14 @@ static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct
  * be launched with the fewer workers of a window: they would wait for blocks that no worker can
  * start. A larger grid has no such barrier, and its blocks can only wait for lower ones.
  */
-static bool must_be_resident(const struct gi_client *c, const struct gi_launch *l, struct gi_func *fn,
-			     const struct gi_shape *shape)
+static bool must_be_resident(const struct gi_client *c, const struct gi_launch *l,
+			     struct gi_func *fn, const struct gi_shape *shape)
 {
 	if (!fn->form[GI_TWIN].kernel.waits || blocks_of(l) > (uint64_t)c->sms * shape->original_m)
 		return false;
 	if (!atomic_exchange_explicit(&fn->resident, true, memory_order_relaxed))
-		gi_why(c, "%s: tier launch: its blocks may wait for each other, and all fit the device at once",
-		       fn->form[GI_TWIN].kernel.name);
+		gi_why(c, "%s: tier launch: its blocks may wait for each other, and all fit the "
+		       "device at once", fn->form[GI_TWIN].kernel.name);
 	return true;
 }
 
@@ -575,8 +585,10 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 	s->weight = GSCHED_CAPSM / s->m;
 	s->arg = (struct gsr_launch){
 		.control = cx->control + slot * sizeof(struct gsr_control),
-		.window = cx->arb + offsetof(struct gsched_arb_page, slot) + slot * sizeof(struct gsched_arb_slot),
-		.stat = cx->cl + offsetof(struct gsched_cl_page, slot) + slot * sizeof(struct gsched_cl_slot),
+		.window = cx->arb + offsetof(struct gsched_arb_page, slot) +
+			  slot * sizeof(struct gsched_arb_slot),
+		.stat = cx->cl + offsetof(struct gsched_cl_page, slot) +
+			slot * sizeof(struct gsched_cl_slot),
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
 		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch,
@@ -688,7 +700,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->tuned = false;
 	if (form && form == &fn->form[GI_TWIN])
 		s->m = tuned_m(c, s, k->m);
-	s->predicted_ns = shape ? atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
+	s->predicted_ns = shape ?
+			  atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed) : 0;
 	fill_slot(c, cx, s, slot, l);
 	if (form && !pack_params(s, fn, l->params, l->extra)) {
 		gi_slot_unclaim(c, slot, false);
@@ -872,7 +885,8 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 			 * nothing to learn
 			 */
 		if (k.fn && !l->dependent && (has_twin(k.fn) || others_depend_on(c)))
-			k.shape = gi_shape_get(k.fn, k.blocks, l->block[0] * l->block[1] * l->block[2], l->shared);
+			k.shape = gi_shape_get(k.fn, k.blocks,
+					       l->block[0] * l->block[1] * l->block[2], l->shared);
 	}
 	note_order(l, cx, k.fn);
 	k.graph = l->graph ? gi_graph_get(l->graph) : NULL;

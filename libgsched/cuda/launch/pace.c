@@ -42,14 +42,16 @@ static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph,
 	if (!key)
 		return 0;
 	key *= 0x9e3779b97f4a7c15ull;
-	key = (key ^ (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2]) * 0x9e3779b97f4a7c15ull;
+	key = (key ^ (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2]) *
+	      0x9e3779b97f4a7c15ull;
 	return key ? key : 1;
 }
 
 /* NULL: not seen yet, or evicted. */
 static struct gi_pace_known *find_known(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
+	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) &
+					    ~(GI_PACE_WAYS - 1)];
 	unsigned int i;
 
 	for (i = 0; key && i < GI_PACE_WAYS; i++)
@@ -177,7 +179,8 @@ static int64_t span_ns(CUevent from, const struct gi_batch *b)
 	float ms;
 
 	for (i = 0; i < b->streams; i++)
-		if (!gi_real.cuEventElapsedTime(&ms, from, b->end[i]) && ms >= 0 && ms < 1e7 && (int64_t)(ms * 1e6) > most)
+		if (!gi_real.cuEventElapsedTime(&ms, from, b->end[i]) && ms >= 0 && ms < 1e7 &&
+		    (int64_t)(ms * 1e6) > most)
 			most = ms * 1e6;
 	return most;
 }
@@ -216,7 +219,8 @@ static void charge_batch(struct gi_client *c, struct gi_pacer *p, const struct g
 			learn_time(p, b->sample, one);
 	}
 	if (b->launches)
-		p->average_ns = p->average_ns ? (3 * p->average_ns + ns / b->launches) / 4 : ns / b->launches + 1;
+		p->average_ns = p->average_ns ? (3 * p->average_ns + ns / b->launches) / 4 :
+				ns / b->launches + 1;
 	if (p->balance_at)
 		p->balance_ns -= ns;
 	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
@@ -265,7 +269,8 @@ static uint64_t bound_ns(const struct gi_client *c, bool shared)
 
 	if (shared && gi_time_share(h) < GSCHED_SHARE_ALL)
 		ns = IN_FLIGHT_NS;
-	if (gi_load(&h->flags) & GSCHED_ARB_PACED && (!ns || gi_load(&h->in_flight_us) * 1000ull < ns))
+	if (gi_load(&h->flags) & GSCHED_ARB_PACED &&
+	    (!ns || gi_load(&h->in_flight_us) * 1000ull < ns))
 		ns = gi_load(&h->in_flight_us) * 1000ull;
 	return ns;
 }
@@ -619,7 +624,8 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
 			struct capture_mode *mode)
 {
-	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS, known = false;
+	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS,
+		known = false;
 	bool open = p->open && b == last_batch(p);
 	unsigned int i;
 
@@ -636,8 +642,8 @@ static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream,
 		close_batch(p);
 }
 
-void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
-		   bool launched)
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		   uint64_t batch, bool launched)
 {
 	struct gi_pacer *p = c->pacer;
 	struct capture_mode mode = { 0 };

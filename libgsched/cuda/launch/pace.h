@@ -10,7 +10,7 @@
  * is queried only where a batch begins or ends.
  *
  * While only activity is reported, most launches are direct (direct.h) and record no event. One in
- * some dozens is tracked, and so is the first after each look of the agent, so nearly all work on
+ * some dozens is tracked, and so is the first after each check by the agent, so nearly all work on
  * the GPU has an event behind it. A thread waits for the rest before the band counts as idle.
  */
 #ifndef GI_PACE_H
@@ -97,8 +97,8 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
  */
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared);
-void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l, uint64_t batch,
-		   bool launched);
+void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+		   uint64_t batch, bool launched);
 
 /*
  * Lets the GPU continue if a measured launch takes too long to arrive. The agent calls this before

@@ -2,8 +2,8 @@
 /*
  * Measures how long originals take, by shape. This decides whether a kernel is worth a twin, and is
  * the estimate that the arbiter gets with a launch. The first launches of a shape, and later one in
- * GI_TIMED_EVERY, are bracketed by two events. Of launches that the arbiter is asked about it is one
- * in GI_TIMED_ASKED, and the arbiter is told their times, too: it learns from them how many SMs
+ * GI_TIMED_EVERY, are bracketed by two events. Of launches that the arbiter is asked about it is
+ * one in GI_TIMED_ASKED, and the arbiter is told their times, too: it learns from them how many SMs
  * recurring kernels need.
  */
 #ifndef GI_TIMING_H
@@ -36,7 +36,8 @@ struct gi_timed {
 
 /* Makes the launch by @forward, and times it if possible now. The stream is not being captured. */
 CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-			  CUresult (*forward)(const struct gi_launch *l), const struct gi_timed *of);
+			  CUresult (*forward)(const struct gi_launch *l),
+			  const struct gi_timed *of);
 
 /* Takes the times of launches that have ended. Leaves the calling thread's context as it was. */
 void gi_timings_poll(struct gi_client *c);

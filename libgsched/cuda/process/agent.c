@@ -88,14 +88,16 @@ static void *agent_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	for (;;) {
-		struct pollfd fds[] = { { .fd = c->tasks->wake, .events = POLLIN }, { .fd = gsched_fd(c->g), .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = c->tasks->wake, .events = POLLIN },
+					{ .fd = gsched_fd(c->g), .events = POLLIN } };
 		struct timespec ts = { 0 };
 		uint64_t now = gi_now();
 		bool idle = false;
 
 		if (atomic_load(&c->gone))
 			fds[1].fd = -1;
-		if (gi_slots_in_flight(c->tasks) || (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
+		if (gi_slots_in_flight(c->tasks) ||
+		    (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
 			last = now;
 		if (now - last > LINGER_NS) {
 			/*
@@ -109,8 +111,8 @@ static void *agent_main(void *arg)
 		}
 		/* as for idle: a launch after this store sees it, an earlier one is seen below */
 		atomic_store(&c->tasks->next_pass, now + NAP_NS);
-		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY && c->activity != GSCHED_ACTIVITY_IDLE ?
-					  ACTIVE_NS : NAP_NS);
+		ts.tv_nsec = gi_tasks_due(c, now, c->activity <= GSCHED_ACTIVITY_BUSY &&
+					  c->activity != GSCHED_ACTIVITY_IDLE ? ACTIVE_NS : NAP_NS);
 		/* nothing wakes the agent when there is an arbiter again */
 		if (idle && atomic_load(&c->gone))
 			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What precedes the driver's unloading of code and destruction of contexts. */
+/* What has to be done before the driver unloads code or destroys a context. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,10 +70,7 @@ static void tear_down_context(struct gi_ctx *cx)
 	pthread_mutex_lock(&gi_lock);
 	gi_funcs_drop(NULL, cx);
 	pthread_mutex_unlock(&gi_lock);
-	/*
-	 * waits for the twin worker, which may wait for a task that needs a pass; so no lock is
-	 * held
-	 */
+	/* no lock held: it waits for the twin worker, and that for a task that may need a pass */
 	gi_twin_unload(NULL, cx, !entered);
 	pthread_mutex_lock(&gi_lock);
 	shared = c && entered && gi_ctx_shares_pages(cx);
@@ -93,10 +90,7 @@ static void tear_down_context(struct gi_ctx *cx)
 	if (entered)
 		gi_save_release(cx);
 	if (shared) {
-		/*
-		 * the driver waits for tasks of other contexts here, so their wings must be
-		 * launched
-		 */
+		/* the driver waits here for other contexts' tasks, which may need wings */
 		gi_ctx_unregister(cx);
 		pthread_mutex_lock(&c->lock);
 		pthread_mutex_lock(&gi_lock);
@@ -110,7 +104,7 @@ static void tear_down_context(struct gi_ctx *cx)
 	free(cx);
 }
 
-static void tear_down(CUcontext handle)
+static void tear_down_handle(CUcontext handle)
 {
 	struct gi_ctx *cx;
 
@@ -123,7 +117,7 @@ static void tear_down(CUcontext handle)
 
 void gi_ctx_ending(CUcontext handle)
 {
-	tear_down(handle);
+	tear_down_handle(handle);
 	gi_images_drop(handle);
 }
 
@@ -159,7 +153,7 @@ bool gi_primary_ending(CUdevice dev, bool reset)
 		return false;
 	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
 		return false;
-	tear_down(handle);
+	tear_down_handle(handle);
 	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
 	primary[dev] = handle;
 	return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The process: how it begins to use the driver, what happens in a child and at exit. */
+/* The process: its first use of the driver, the child of a fork, and exit. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The process's life: its first call of the driver, the agents, the end of code and contexts, fork
- * and exit. The order in which things are torn down is decided only here: tasks of the client,
+ * The life cycle of the process: its first call of the driver, the agents, the unloading of code
+ * and contexts, fork and exit. The order of teardown is decided only here: tasks of the client,
  * pacing, twins, memory and streams, functions, the context.
  */
 #ifndef GI_PROCESS_H
@@ -10,7 +10,10 @@
 #include "launch/launch.h"
 
 /* Managed functions begin with this: without a driver they fail. */
-#define GI_ENTER() do { if (!gi_hot.begun && !gi_begin()) return CUDA_ERROR_NOT_INITIALIZED; } while (0)
+#define GI_ENTER() do {						\
+	if (!gi_hot.begun && !gi_begin())			\
+		return CUDA_ERROR_NOT_INITIALIZED;		\
+} while (0)
 
 bool gi_begin(void);					/* opens the driver; false: there is none */
 

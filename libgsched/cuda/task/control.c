@@ -43,8 +43,9 @@ void gi_controls_clean(struct gi_ctx *cx)
 
 		while (first + n < GSCHED_SLOTS && mask & (1ull << (first + n)))
 			mask &= ~(1ull << (first + n++));
-		if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + first * sizeof(struct gsr_control), &cx->blank[first],
-						 n * sizeof(struct gsr_control), cx->clean_stream))
+		if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + first * sizeof(struct gsr_control),
+						 &cx->blank[first], n * sizeof(struct gsr_control),
+						 cx->clean_stream))
 			return;
 	}
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;

@@ -229,7 +229,8 @@ void gi_gate_spare_queue(struct gi_client *c)
 	uint64_t until = gi_now() + SPARE_NS, gated;
 
 	while ((gated = atomic_load(&c->tasks->gated)) && gi_now() < until) {
-		if ((unsigned int)__builtin_popcountll(gated) + atomic_load(&gi_streams_waiting) < c->queues)
+		if ((unsigned int)__builtin_popcountll(gated) + atomic_load(&gi_streams_waiting) <
+		    c->queues)
 			return;
 		if (!gi_reap(c))
 			gi_agent_wake(c);

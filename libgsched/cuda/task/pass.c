@@ -31,13 +31,15 @@ static void update_average(_Atomic uint64_t *to, uint64_t x)
  * @workers: as many were allowed on average. With fewer SMs than all a kernel takes longer in
  * proportion, unless it has fewer blocks than workers.
  */
-static void learn_workers(const struct gi_client *c, struct gi_slot *s, uint64_t ran, uint64_t workers)
+static void learn_workers(const struct gi_client *c, struct gi_slot *s, uint64_t ran,
+			  uint64_t workers)
 {
 	uint64_t all = (uint64_t)c->sms * s->m;
 
 	if (!s->tuned || (workers < all && s->blocks < all))
 		return;
-	gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m, ran * workers / all);
+	gi_tune_took(&s->shape->tune, gi_form_m(s->fn, s->shape, GI_TWIN), s->m,
+		     ran * workers / all);
 }
 
 /* Updates the shape's estimates of twins. Returns the GPU time of the run, 0 if unknown. */
@@ -88,7 +90,8 @@ static void finish_task(struct gi_client *c, struct gi_slot *s, unsigned int i, 
 	if (gi_slot_state(s) == GI_SLOT_RUNNING) {
 		s->ran = learn_times(c, s, line, now);
 		if (s->tier == GSCHED_TIER_BLOCK)
-			gi_debug("%s ended in slot %u: %u workers with %u wings, %u left early, %llu of %llu us",
+			gi_debug("%s ended in slot %u: %u workers with %u wings, %u left early, "
+				 "%llu of %llu us",
 				 s->fn && s->fn->named ? s->fn->named->name : "?", i, s->launched,
 				 s->wings, gi_load(&line->left), (unsigned long long)s->ran / 1000,
 				 (unsigned long long)(now - s->launch_ns) / 1000);
@@ -224,7 +227,8 @@ void gi_agent_wake(struct gi_client *c)
 uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most)
 {
 	uint64_t mask, best = most, left;
-	bool free_lease = gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || atomic_load(&c->gone);
+	bool free_lease = gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE ||
+			  atomic_load(&c->gone);
 
 	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 		struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
@@ -265,7 +269,8 @@ bool gi_tasks_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *ima
 		for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 			struct gi_slot *s = &c->tasks->slot[__builtin_ctzll(mask)];
 
-			if (!((cx && s->cx == cx) || (image && s->fn && s->fn->named && s->fn->named->image == image)))
+			if (!((cx && s->cx == cx) ||
+			      (image && s->fn && s->fn->named && s->fn->named->image == image)))
 				continue;
 			busy = true;
 			if (gi_now() > until)

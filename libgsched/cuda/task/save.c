@@ -12,7 +12,8 @@
 
 size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
 {
-	return gsr_save_stride(&form->kernel, (size_t)s->block[0] * s->block[1] * s->block[2], s->shared);
+	return gsr_save_stride(&form->kernel, (size_t)s->block[0] * s->block[1] * s->block[2],
+			       s->shared);
 }
 
 /*
@@ -29,7 +30,8 @@ static struct gi_save *find_area(struct gi_ctx *cx, size_t size)
 
 		if (save->state == GI_SAVE_FREE && !save->size)
 			unused = save;
-		else if (save->state == GI_SAVE_FREE && save->size >= size && (!best || save->size < best->size))
+		else if (save->state == GI_SAVE_FREE && save->size >= size &&
+			 (!best || save->size < best->size))
 			best = save;
 	}
 	if (best || !unused)
@@ -69,7 +71,8 @@ void gi_save_take(struct gi_slot *s, size_t size)
 	}
 	s->save = save;
 	if (!save)
-		gi_why(cx->client, "no device memory (%zu MiB) to suspend block-tasks in", size >> 20);
+		gi_why(cx->client, "no device memory (%zu MiB) to suspend block-tasks in",
+		       size >> 20);
 }
 
 void gi_save_put(struct gi_slot *s, bool lost)

@@ -87,14 +87,16 @@ static int claim_slot(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 		if (!atomic_compare_exchange_weak(&c->tasks->free, &mask, mask & ~(1ull << slot)))
 			continue;
 		/* another thread may have run a whole task in the slot meanwhile */
-		if (twin && !(atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))) {
+		if (twin &&
+		    !(atomic_load_explicit(&cx->clean, memory_order_acquire) & (1ull << slot))) {
 			mask = atomic_fetch_or(&c->tasks->free, 1ull << slot) | 1ull << slot;
 			continue;
 		}
 		/* if the state is wrong, the slot stays out of the mask for good */
 		if (!transition_allowed(c, slot, IN(FREE), "a claim"))
 			continue;
-		atomic_store_explicit(&c->tasks->slot[slot].state, GI_SLOT_CLAIMED, memory_order_relaxed);
+		atomic_store_explicit(&c->tasks->slot[slot].state, GI_SLOT_CLAIMED,
+				      memory_order_relaxed);
 		return slot;
 	}
 }
@@ -126,7 +128,8 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 			start = gi_now();
 		} else if (gi_now() - start > patience) {
 			atomic_store(&c->tasks->stuck_at, finished + 1);
-			gi_why(c, "64 tasks in flight and none ends: further launches are not managed");
+			gi_why(c, "64 tasks in flight and none ends: further launches "
+			       "are not managed");
 			break;
 		}
 		usleep(20);
@@ -261,9 +264,10 @@ void gi_describe_task(struct gsched_task *task, const struct gi_client *c, const
 		      unsigned int slot)
 {
 	*task = (struct gsched_task){
-		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m, .blocks = s->blocks,
-		.predicted_ns = s->predicted_ns, .intensity = c->intensity,
-		.block_ns = s->shape ? atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
+		.slot = slot, .seq = s->seq, .tier = s->tier, .blocks_per_sm = s->m,
+		.blocks = s->blocks, .predicted_ns = s->predicted_ns, .intensity = c->intensity,
+		.block_ns = s->shape ?
+			    atomic_load_explicit(&s->shape->block_ns, memory_order_relaxed) : 0,
 	};
 	/* the longest time that others wait for this task to give way */
 	if (s->save && s->form->everywhere)

@@ -30,8 +30,10 @@ void gi_ranges_use(struct gi_slot *s, unsigned int slot)
 
 CUresult gi_ranges_zero(const struct gi_slot *s, CUstream stream)
 {
-	_Static_assert(sizeof(struct gsr_ranges) <= sizeof(struct gsr_save), "zeroes are copied from a clean one");
+	_Static_assert(sizeof(struct gsr_ranges) <= sizeof(struct gsr_save),
+		       "zeroes are copied from a clean one");
 
-	return s->arg.ranges ? gi_real.cuMemcpyHtoDAsync_v2(s->arg.ranges, s->cx->blank + GSCHED_SLOTS, sizeof(struct gsr_ranges),
-							    stream) : CUDA_SUCCESS;
+	return s->arg.ranges ?
+	       gi_real.cuMemcpyHtoDAsync_v2(s->arg.ranges, s->cx->blank + GSCHED_SLOTS,
+					    sizeof(struct gsr_ranges), stream) : CUDA_SUCCESS;
 }

@@ -57,7 +57,8 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
 	size_t size = s->form->launch_offset + sizeof(*arg);
 	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END,
+		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+		CU_LAUNCH_PARAM_END,
 	};
 	uint32_t ticket = cx->wing_ticket[k] + 1;
 	CUstreamBatchMemOpParams op[3] = { 0 };
@@ -69,21 +70,25 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 		s->arg.flags |= GSR_LAUNCH_NO_WINDOW;
 	memcpy(arg, &s->arg, sizeof(*arg));
 	op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, begun) + k * sizeof(uint32_t);
+	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, begun) +
+				   k * sizeof(uint32_t);
 	op[0].writeValue.value = ticket;
 	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-	op[1].writeValue.address = cx->control + i * sizeof(struct gsr_control) + offsetof(struct gsr_control, relay);
+	op[1].writeValue.address = cx->control + i * sizeof(struct gsr_control) +
+				   offsetof(struct gsr_control, relay);
 	op[1].writeValue.value64 = s->window;
 	/* this window goes to the relay directly, so no worker will report having seen it */
 	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
 	op[2].writeValue.value = (cuuint32_t)s->window;
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 3, op, 0);
-	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0], s->block[1], s->block[2],
-					      s->shared, cx->wing_stream[k], NULL, extra);
+	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
+					      s->block[1], s->block[2], s->shared,
+					      cx->wing_stream[k], NULL, extra);
 	if (rc)
 		return rc;
-	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, done) + k * sizeof(uint32_t);
+	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, done) +
+				   k * sizeof(uint32_t);
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 1, op, 0);
 	if (rc)
 		return rc;
@@ -196,7 +201,8 @@ bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line)
 	if (!s->wings)
 		return true;
 	for (k = 0; k < GI_WING_STREAMS; k++)
-		if (s->wing_ticket[k] && (int32_t)(gi_load(&s->cx->words->done[k]) - s->wing_ticket[k]) < 0)
+		if (s->wing_ticket[k] &&
+		    (int32_t)(gi_load(&s->cx->words->done[k]) - s->wing_ticket[k]) < 0)
 			over--;
 	gi_store(&line->wings_retired, over);
 	return over == s->wings;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Device functions: plain, recursive, with barriers, called directly, through pointers and from a table. One prototype for all. */
+/*
+ * Device functions: plain, recursive, with barriers, called directly, through pointers and from a
+ * table. One prototype for all.
+ */
 #include "tree.h"
 
 #define DEPTH	3	/* of recursion */
@@ -23,33 +26,39 @@ static void function(struct place *module, struct func *f, unsigned int index)
 	p.dirty = &dirty;
 	p.cost = &f->cost;
 	p.most = COST;
-	gen_line(g, n, 0, ".func (.param .b32 rv) %s (.param .b32 x, .param .b32 y, .param .b64 o)\n{", f->name);
+	gen_line(g, n, 0, ".func (.param .b32 rv) %s (.param .b32 x, .param .b32 y, .param .b64 "
+		 "o)\n{", f->name);
 	gen_line(g, n, 1, "}");
 	gen_registers(&p, false);
 	e = gen_node(&p, -1);
 	e->fixed = true;
-	gen_line(g, e, 0, "ld.param.u64 %%own, [o];\nmov.u32 %%u0, %%cta;\nadd.u32 %%u1, %%cta, 3;\nmov.u32 %%u2, 7;\nadd.u32 %%u3, %%u1, %%u1;\n"
+	gen_line(g, e, 0, "ld.param.u64 %%own, [o];\nmov.u32 %%u0, %%cta;\n"
+		 "add.u32 %%u1, %%cta, 3;\nmov.u32 %%u2, 7;\nadd.u32 %%u3, %%u1, %%u1;\n"
 		 "mov.u32 %%w0, 0;\nmov.u32 %%w1, 1;");
 	if (f->recursive) {
 		/* y is how deep it may go yet */
 		e = gen_node(&p, -1);
 		e->fixed = true;
-		gen_line(g, e, 0, "ld.param.u32 %%t0, [y];\nsetp.eq.u32 %%q0, %%t0, 0;\n@!%%q0 bra L%u;\nst.param.u32 [rv], %%r0;\nret;\nL%u:", label, label);
+		gen_line(g, e, 0, "ld.param.u32 %%t0, [y];\nsetp.eq.u32 %%q0, %%t0, 0;\n"
+			 "@!%%q0 bra L%u;\nst.param.u32 [rv], %%r0;\nret;\nL%u:", label, label);
 	}
 	gen_statements(&p, (unsigned int)left);
 	gen_clean(&p);
 	if (f->recursive) {
 		e = gen_node(&p, GEN_recurse);
-		gen_line(g, e, 0, "{\n.param .b32 px, py, pr;\n.param .b64 po;\nld.param.u32 %%t0, [y];\nsub.u32 %%t0, %%t0, 1;\nst.param.b32 [px], %s;\n"
-			 "st.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\ncall (pr), %s, (px, py, po);\nld.param.b32 %s, [pr];\n}", gen_r(&p), f->name,
-			 gen_r(&p));
+		gen_line(g, e, 0, "{\n.param .b32 px, py, pr;\n.param .b64 po;\n"
+			 "ld.param.u32 %%t0, [y];\nsub.u32 %%t0, %%t0, 1;\nst.param.b32 [px], %s;\n"
+			 "st.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\n"
+			 "call (pr), %s, (px, py, po);\nld.param.b32 %s, [pr];\n}", gen_r(&p),
+			 f->name, gen_r(&p));
 		gen_statements(&p, 1);
 		gen_clean(&p);
 		f->cost *= DEPTH;
 	}
 	e = gen_node(&p, -1);
 	e->fixed = true;
-	gen_line(g, e, 0, "xor.b32 %%t0, %s, %s;\nst.param.u32 [rv], %%t0;\nret;", gen_r(&p), gen_r(&p));
+	gen_line(g, e, 0, "xor.b32 %%t0, %s, %s;\nst.param.u32 [rv], %%t0;\nret;",
+		 gen_r(&p), gen_r(&p));
 }
 
 void gen_functions(struct place *module)
@@ -78,7 +87,8 @@ static int pick(struct place *p, bool block, bool recursive)
 	for (i = 0; i < p->n_funcs; i++) {
 		const struct func *f = &p->g->func[i];
 
-		if (f->block == block && f->recursive == recursive && *p->cost + p->times * f->cost < p->most)
+		if (f->block == block && f->recursive == recursive &&
+		    *p->cost + p->times * f->cost < p->most)
 			found[n++] = (int)i;
 	}
 	return n ? found[gen_roll(p->g, (unsigned int)n)] : -1;
@@ -108,8 +118,9 @@ const char *gen_table(struct gen *g)
 	for (i = 0; i < g->n_funcs; i++)
 		if (in_table(&g->func[i]))
 			list = gen_text(g, "%s%s%s", list, *list ? ", " : "", g->func[i].name);
-	return n ? gen_text(g, "%s.%s .align 8 .u64 functions[%u] = {%s};", gen_once_in(g, 2) ? ".visible " : "",
-			    g->table_const ? "const" : "global", n, list) : NULL;
+	return n ? gen_text(g, "%s.%s .align 8 .u64 functions[%u] = {%s};",
+			    gen_once_in(g, 2) ? ".visible " : "", g->table_const ? "const" :
+			    "global", n, list) : NULL;
 }
 
 void gen_call(struct place *p, enum gen_feature what)
@@ -139,14 +150,18 @@ void gen_call(struct place *p, enum gen_feature what)
 		j = j < 0 ? i : j;
 		/* a register that held one made here and one from memory would be refused */
 		if (gen_once_in(g, 2)) {
-			L(n, "mov.u64 %%fp0, %s;\nmov.u64 %%fp1, %s;\nselp.b64 %%fp2, %%fp0, %%fp1, %s;", target, g->func[j].name, gen_p(p));
+			L(n, "mov.u64 %%fp0, %s;\nmov.u64 %%fp1, %s;\n"
+			  "selp.b64 %%fp2, %%fp0, %%fp1, %s;", target, g->func[j].name, gen_p(p));
 			target = "%fp2";
 		} else {
-			L(n, "ld.%s.u64 %%fp3, [functions+%u];\nld.%s.u64 %%fp4, [functions+%u];\nselp.b64 %%fp5, %%fp3, %%fp4, %s;",
-			  g->table_const ? "const" : "global", 8 * place(g, i), g->table_const ? "const" : "global", 8 * place(g, j), gen_p(p));
+			L(n, "ld.%s.u64 %%fp3, [functions+%u];\nld.%s.u64 %%fp4, [functions+%u];\n"
+			  "selp.b64 %%fp5, %%fp3, %%fp4, %s;", g->table_const ? "const" : "global",
+			  8 * place(g, i), g->table_const ? "const" : "global",
+			  8 * place(g, j), gen_p(p));
 			target = "%fp5";
 		}
 	}
-	L(n, "st.param.b32 [px], %s;\nst.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\ncall%s (pr), %s, (px, py, po)%s;\nld.param.b32 %s, [pr];\n}",
-	  gen_rv(p), block && gen_once_in(g, 2) ? ".uni" : "", target, what == GEN_indirect ? ", proto" : "", gen_r(p));
+	L(n, "st.param.b32 [px], %s;\nst.param.b32 [py], %%t0;\nst.param.b64 [po], %%own;\n"
+	  "call%s (pr), %s, (px, py, po)%s;\nld.param.b32 %s, [pr];\n}", gen_rv(p), block &&
+	  gen_once_in(g, 2) ? ".uni" : "", target, what == GEN_indirect ? ", proto" : "", gen_r(p));
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Random valid kernels as PTX: gsr-gen [--seed N] [--count N] [--weight NAME=N] [--dir DIR] [--list] */
+/*
+ * Random valid kernels as PTX: gsr-gen [--seed N] [--count N] [--weight NAME=N] [--dir DIR]
+ * [--list]
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "gen.h"
@@ -9,7 +12,8 @@ static const char usage[] =
 	"  --seed N         of the first kernel (1); the next has the next\n"
 	"  --count N        kernels (1)\n"
 	"  --weight NAME=N  how often a feature is chosen; --weight list names them\n"
-	"  --dir DIR        write DIR/gen_SEED.ptx and .launch, as in selftests/rewriter/corpus; else all goes to stdout\n";
+	"  --dir DIR        write DIR/gen_SEED.ptx and .launch, as in selftests/rewriter/corpus; "
+	"else all goes to stdout\n";
 
 static bool write_files(struct gen_kernel *k, const char *ptx, const char *dir)
 {

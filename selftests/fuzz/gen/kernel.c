@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* One kernel: how it is launched, its parameters, what its registers and memories hold at first, and its end. */
+/*
+ * One kernel: how it is launched, its parameters, what its registers and memories hold at first,
+ * and its end.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tree.h"
@@ -29,7 +32,8 @@ const char *gen_p(struct place *p) { return reg(p, 'p', N_P); }
 
 const char *gen_rv(struct place *p)
 {
-	static const char *const special[] = { "0", "1", "-1", "0x80000000", "0x7fffffff", "31", "32", "255" };
+	static const char *const special[] = { "0", "1", "-1", "0x80000000", "0x7fffffff", "31",
+					       "32", "255" };
 	struct gen *g = p->g;
 
 	switch (gen_roll(g, 10)) {
@@ -48,7 +52,10 @@ const char *gen_rv(struct place *p)
 	}
 }
 
-/* Declarations, then a first value for each register; what nobody names goes when the kernel is reduced */
+/*
+ * Declarations, then a first value for each register; what nobody names goes when the kernel is
+ * reduced
+ */
 static void init(struct place *p, const char *name, const char *text)
 {
 	struct gen_node *n = gen_node(p, -1);
@@ -58,7 +65,10 @@ static void init(struct place *p, const char *name, const char *text)
 	L(n, "%s", text);
 }
 
-/* %lin, %n, %cta: thread in the block, threads of the block, block in the grid, for any number of dimensions */
+/*
+ * %lin, %n, %cta: thread in the block, threads of the block, block in the grid, for any number of
+ * dimensions
+ */
 static void ids(struct place *p)
 {
 	struct gen *g = p->g;
@@ -70,8 +80,10 @@ static void ids(struct place *p)
 		L(n, "mov.u32 %%lin, %%tid.x;\nmov.u32 %%n, %%ntid.x;");
 		g->linear = !p->func;
 	} else {
-		L(n, "mov.u32 %%t0, %%tid.z;\nmov.u32 %%t1, %%ntid.y;\nmov.u32 %%t2, %%tid.y;\nmad.lo.u32 %%t0, %%t0, %%t1, %%t2;\n"
-		  "mov.u32 %%t2, %%ntid.x;\nmov.u32 %%t3, %%tid.x;\nmad.lo.u32 %%lin, %%t0, %%t2, %%t3;\nmul.lo.u32 %%n, %%t1, %%t2;\n"
+		L(n, "mov.u32 %%t0, %%tid.z;\nmov.u32 %%t1, %%ntid.y;\nmov.u32 %%t2, %%tid.y;\n"
+		  "mad.lo.u32 %%t0, %%t0, %%t1, %%t2;\n"
+		  "mov.u32 %%t2, %%ntid.x;\nmov.u32 %%t3, %%tid.x;\n"
+		  "mad.lo.u32 %%lin, %%t0, %%t2, %%t3;\nmul.lo.u32 %%n, %%t1, %%t2;\n"
 		  "mov.u32 %%t3, %%ntid.z;\nmul.lo.u32 %%n, %%n, %%t3;");
 	}
 	n = gen_node(p, -1);
@@ -81,8 +93,10 @@ static void ids(struct place *p)
 	else if (d[1] == 1 && d[2] == 1 && !gen_once_in(p->g, 4))
 		L(n, "mov.u32 %%cta, %%ctaid.x;");
 	else
-		L(n, "mov.u32 %%t0, %%ctaid.z;\nmov.u32 %%t1, %%nctaid.y;\nmov.u32 %%t2, %%ctaid.y;\nmad.lo.u32 %%t0, %%t0, %%t1, %%t2;\n"
-		  "mov.u32 %%t1, %%nctaid.x;\nmov.u32 %%t2, %%ctaid.x;\nmad.lo.u32 %%cta, %%t0, %%t1, %%t2;");
+		L(n, "mov.u32 %%t0, %%ctaid.z;\nmov.u32 %%t1, %%nctaid.y;\n"
+		  "mov.u32 %%t2, %%ctaid.y;\nmad.lo.u32 %%t0, %%t0, %%t1, %%t2;\n"
+		  "mov.u32 %%t1, %%nctaid.x;\nmov.u32 %%t2, %%ctaid.x;\n"
+		  "mad.lo.u32 %%cta, %%t0, %%t1, %%t2;");
 }
 
 void gen_registers(struct place *p, bool kernel)
@@ -92,28 +106,39 @@ void gen_registers(struct place *p, bool kernel)
 	unsigned int i;
 
 	n->fixed = true;
-	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%z, %%lin, %%n, %%cta;\n.reg .b64 %%d<%d>, %%s<6>, %%zz, %%inp, %%own, %%accp, %%fp<6>, %%locp, %%shp;", N_R, N_U,
-	  N_W, N_D);
+	L(n, ".reg .b32 %%r<%d>, %%u<%d>, %%w<%d>, %%t<8>, %%z, %%lin, %%n, %%cta;\n"
+	  ".reg .b64 %%d<%d>, %%s<6>, %%zz, %%inp, %%own, %%accp, %%fp<6>, %%locp, %%shp;", N_R,
+	  N_U, N_W, N_D);
 	L(n, ".reg .b32 %%c<%d>, %%b<%d>;", COUNTERS, COUNTERS);
-	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n.reg .b16 %%h<3>, %%k<%d>;", N_F, N_G, N_P, N_K);
+	L(n, ".reg .f32 %%f<%d>, %%e<2>;\n.reg .f64 %%g<%d>, %%x<2>;\n.reg .pred %%p<%d>, %%q<4>;\n"
+	  ".reg .b16 %%h<3>, %%k<%d>;", N_F, N_G, N_P, N_K);
 	if (g->local)
 		L(n, ".local .align 16 .b8 loc[%d];", 4 * LOCAL_WORDS);
 	ids(p);
 	for (i = 0; i < N_R; i++)
 		init(p, gen_text(g, "%%r%u", i),
-		     kernel ? gen_text(g, "mad.lo.u32 %%r%u, %s, %u, %u;", i, i % 3 == 2 ? "%cta" : "%lin", gen_roll(g, 1u << 31), i) :
+		     kernel ? gen_text(g, "mad.lo.u32 %%r%u, %s, %u, %u;", i, i % 3 == 2 ? "%cta" :
+				       "%lin", gen_roll(g, 1u << 31), i) :
 		     i < 2 ? gen_text(g, "ld.param.u32 %%r%u, [%c];", i, "xy"[i]) :
-		     gen_text(g, "mad.lo.u32 %%r%u, %s, %u, %u;", i, i % 2 ? "%lin" : "%r0", gen_roll(g, 1u << 31), i));
+		     gen_text(g, "mad.lo.u32 %%r%u, %s, %u, %u;", i, i % 2 ? "%lin" : "%r0",
+			      gen_roll(g, 1u << 31), i));
 	for (i = 0; i < N_D; i++)
-		init(p, gen_text(g, "%%d%u", i), gen_text(g, "mul.wide.u32 %%d%u, %s, %u;", i, i % 2 ? "%cta" : "%lin", gen_roll(g, 1u << 31)));
+		init(p, gen_text(g, "%%d%u", i), gen_text(g, "mul.wide.u32 %%d%u, %s, %u;", i,
+							  i % 2 ? "%cta" : "%lin",
+							  gen_roll(g, 1u << 31)));
 	for (i = 0; i < N_F; i++)
-		init(p, gen_text(g, "%%f%u", i), gen_text(g, "cvt.rn.f32.u32 %%f%u, %s;", i, i % 2 ? "%cta" : "%lin"));
+		init(p, gen_text(g, "%%f%u", i),
+		     gen_text(g, "cvt.rn.f32.u32 %%f%u, %s;", i, i % 2 ? "%cta" : "%lin"));
 	for (i = 0; i < N_G; i++)
-		init(p, gen_text(g, "%%g%u", i), gen_text(g, "cvt.rn.f64.u32 %%g%u, %s;", i, i % 2 ? "%cta" : "%lin"));
+		init(p, gen_text(g, "%%g%u", i),
+		     gen_text(g, "cvt.rn.f64.u32 %%g%u, %s;", i, i % 2 ? "%cta" : "%lin"));
 	for (i = 0; i < N_P; i++)
-		init(p, gen_text(g, "%%p%u", i), gen_text(g, "setp.gt.u32 %%p%u, %s, %u;", i, i % 2 ? "%cta" : "%lin", gen_roll(g, 40)));
+		init(p, gen_text(g, "%%p%u", i), gen_text(g, "setp.gt.u32 %%p%u, %s, %u;", i,
+							  i % 2 ? "%cta" : "%lin",
+							  gen_roll(g, 40)));
 	for (i = 0; i < N_K; i++)
-		init(p, gen_text(g, "%%k%u", i), gen_text(g, "cvt.u16.u32 %%k%u, %s;", i, i % 2 ? "%cta" : "%lin"));
+		init(p, gen_text(g, "%%k%u", i),
+		     gen_text(g, "cvt.u16.u32 %%k%u, %s;", i, i % 2 ? "%cta" : "%lin"));
 	if (!g->local)
 		return;
 	n = gen_node(p, -1);
@@ -128,17 +153,21 @@ void gen_registers(struct place *p, bool kernel)
 static void choose_shape(struct gen *g)
 {
 	static const unsigned int blocks[][3] = {
-		{ 32, 1, 1 }, { 64, 1, 1 }, { 64, 1, 1 }, { 96, 1, 1 }, { 128, 1, 1 }, { 32, 2, 1 }, { 32, 3, 1 }, { 32, 1, 2 },
-		{ 1, 1, 1 }, { 7, 1, 1 }, { 33, 1, 1 }, { 48, 1, 1 }, { 80, 1, 1 }, { 8, 8, 1 }, { 16, 4, 1 }, { 16, 2, 2 }, { 5, 3, 3 },
+		{ 32, 1, 1 }, { 64, 1, 1 }, { 64, 1, 1 }, { 96, 1, 1 }, { 128, 1, 1 }, { 32, 2, 1 },
+		{ 32, 3, 1 }, { 32, 1, 2 },
+		{ 1, 1, 1 }, { 7, 1, 1 }, { 33, 1, 1 }, { 48, 1, 1 }, { 80, 1, 1 }, { 8, 8, 1 },
+		{ 16, 4, 1 }, { 16, 2, 2 }, { 5, 3, 3 },
 		{ 64, 2, 1 }, { 4, 4, 4 },
 	};
 	struct test_launch *t = &g->k->launch;
 	unsigned int total;
 
-	memcpy(t->block_dim, blocks[gen_roll(g, sizeof(blocks) / sizeof(*blocks))], sizeof(t->block_dim));
+	memcpy(t->block_dim, blocks[gen_roll(g, sizeof(blocks) / sizeof(*blocks))],
+	       sizeof(t->block_dim));
 	g->threads = t->block_dim[0] * t->block_dim[1] * t->block_dim[2];
 	g->warps = g->threads / 32;
-	g->full_warps = t->block_dim[0] % 32 == 0 || (t->block_dim[0] == g->threads && g->threads % 32 == 0);
+	g->full_warps = t->block_dim[0] % 32 == 0 ||
+			(t->block_dim[0] == g->threads && g->threads % 32 == 0);
 	total = 2 + gen_roll(g, gen_once_in(g, 3) ? 12 : 48);
 	while (total > 2 && total * g->threads > 3000)
 		total /= 2;
@@ -151,18 +180,21 @@ static void choose_shape(struct gen *g)
 	}
 }
 
-static void param(struct gen *g, enum test_kind kind, enum test_fill fill, size_t size, uint64_t value)
+static void param(struct gen *g, enum test_kind kind, enum test_fill fill, size_t size,
+		  uint64_t value)
 {
 	struct test_launch *t = &g->k->launch;
 
-	t->params[t->n_params++] = (struct test_param){ .kind = kind, .fill = fill, .size = size, .value = value };
+	t->params[t->n_params++] = (struct test_param){ .kind = kind, .fill = fill, .size = size,
+							.value = value };
 }
 
 /* The parameters in a random order; returns their declarations */
 static const char *params(struct gen *g)
 {
 	static const char *const decl[] = {
-		".param .u64 in", ".param .u64 out", ".param .u64 acc", ".param .u32 a", ".param .u64 b", ".param .u8 c", ".param .align 8 .b8 s[24]",
+		".param .u64 in", ".param .u64 out", ".param .u64 acc", ".param .u32 a",
+		".param .u64 b", ".param .u8 c", ".param .align 8 .b8 s[24]",
 	};
 	const struct test_launch *t = &g->k->launch;
 	unsigned int order[7] = { 0, 1, 2, 3, 4, 5, 6 }, i, j, swap;
@@ -179,7 +211,8 @@ static const char *params(struct gen *g)
 		list = gen_text(g, "%s%s%s", list, i ? ", " : "", decl[order[i]]);
 		switch (order[i]) {
 		case 0: param(g, PARAM_BUFFER, FILL_WORDS, 4 * IN_WORDS, 0); break;
-		case 1: param(g, PARAM_BUFFER, FILL_ZERO, blocks * g->threads * OWN_WORDS * 4, 0); break;
+		case 1: param(g, PARAM_BUFFER, FILL_ZERO, blocks * g->threads * OWN_WORDS * 4, 0);
+			break;
 		case 2: param(g, PARAM_BUFFER, FILL_WORDS, 4 * CELLS + 8 * CELLS64, 0); break;
 		case 3: param(g, PARAM_VALUE, 0, 4, gen_roll(g, 1000)); break;
 		case 4: param(g, PARAM_VALUE, 0, 8, gen_roll64(g) >> 20); break;
@@ -215,19 +248,24 @@ static void prologue(struct place *p)
 	n->fixed = true;
 	L(n, "ld.param.u64 %%inp, [in];\nld.param.u64 %%own, [out];\nld.param.u64 %%accp, [acc];");
 	if (!gen_once_in(g, 3))
-		L(n, "cvta.to.global.u64 %%inp, %%inp;\ncvta.to.global.u64 %%own, %%own;\ncvta.to.global.u64 %%accp, %%accp;");
-	L(n, "mad.lo.u32 %%t0, %%cta, %%n, %%lin;\nmul.wide.u32 %%s0, %%t0, %d;\nadd.u64 %%own, %%own, %%s0;", 4 * OWN_WORDS);
+		L(n, "cvta.to.global.u64 %%inp, %%inp;\ncvta.to.global.u64 %%own, %%own;\n"
+		  "cvta.to.global.u64 %%accp, %%accp;");
+	L(n, "mad.lo.u32 %%t0, %%cta, %%n, %%lin;\nmul.wide.u32 %%s0, %%t0, %d;\n"
+	  "add.u64 %%own, %%own, %%s0;", 4 * OWN_WORDS);
 	for (i = 0; i < N_U; i++) {
 		static const char *const from[] = {
-			"ld.param.u32 %%u%u, [a];", "add.u32 %%u%u, %%cta, 0;", "ld.param.u32 %%u%u, [b];", "ld.param.u8 %%u%u, [c];",
-			"ld.param.u32 %%u%u, [s+4];", "mov.u32 %%u%u, %%nctaid.x;", "mov.u32 %%u%u, %%ctaid.y;", "ld.param.u16 %%u%u, [s+18];",
+			"ld.param.u32 %%u%u, [a];", "add.u32 %%u%u, %%cta, 0;",
+			"ld.param.u32 %%u%u, [b];", "ld.param.u8 %%u%u, [c];",
+			"ld.param.u32 %%u%u, [s+4];", "mov.u32 %%u%u, %%nctaid.x;",
+			"mov.u32 %%u%u, %%ctaid.y;", "ld.param.u16 %%u%u, [s+18];",
 		};
 
 		init(p, gen_text(g, "%%u%u", i), gen_text(g, from[i < 2 ? i : gen_roll(g, 8)], i));
 	}
 	for (i = 0; i < N_W; i++)
 		init(p, gen_text(g, "%%w%u", i),
-		     g->k->launch.block_dim[1] == 1 && g->k->launch.block_dim[2] == 1 ? gen_text(g, "shr.u32 %%w%u, %%lin, 5;", i) :
+		     g->k->launch.block_dim[1] == 1 && g->k->launch.block_dim[2] == 1 ?
+		     gen_text(g, "shr.u32 %%w%u, %%lin, 5;", i) :
 		     gen_text(g, "mov.u32 %%w%u, %s;", i, i ? "%tid.z" : "%tid.y"));
 }
 
@@ -243,8 +281,10 @@ static bool early_guard(struct place *p)
 	if (gen_once_in(g, 2))
 		L(n, "setp.gt.u32 %%q0, %%lin, %u;\n@%%q0 ret;", gen_roll(g, g->threads));
 	else
-		L(n, "mad.lo.u32 %%t0, %%cta, %%n, %%lin;\nsetp.ge.u32 %%q0, %%t0, %u;\n@%%q0 exit;",
-		  gen_roll(g, g->threads * g->k->launch.grid[0] * g->k->launch.grid[1]));
+		L(n, "mad.lo.u32 %%t0, %%cta, %%n, %%lin;\nsetp.ge.u32 %%q0, %%t0, %u;\n"
+		  "@%%q0 exit;", gen_roll(g,
+					  g->threads * g->k->launch.grid[0] *
+					  g->k->launch.grid[1]));
 	return true;
 }
 
@@ -256,9 +296,10 @@ static void fill(struct place *p, const char *name, const char *words, const cha
 
 	n->fixed = true;
 	n->only_with = name;
-	L(n, "setp.ne.u32 %%q0, %%lin, 0;\n@%%q0 bra L%u;\nmov.u32 %%t0, 0;\nmov.u32 %%t1, %s;\nL%u_fill:\nst.shared.u32 [%%t1], %s;\n"
-	  "add.u32 %%t1, %%t1, 4;\nadd.u32 %%t0, %%t0, 1;\nsetp.lt.u32 %%q0, %%t0, %s;\n@%%q0 bra L%u_fill;\nL%u:", label, name, label,
-	  value, words, label, label);
+	L(n, "setp.ne.u32 %%q0, %%lin, 0;\n@%%q0 bra L%u;\nmov.u32 %%t0, 0;\nmov.u32 %%t1, %s;\n"
+	  "L%u_fill:\nst.shared.u32 [%%t1], %s;\n"
+	  "add.u32 %%t1, %%t1, 4;\nadd.u32 %%t0, %%t0, 1;\nsetp.lt.u32 %%q0, %%t0, %s;\n"
+	  "@%%q0 bra L%u_fill;\nL%u:", label, name, label, value, words, label, label);
 }
 
 /* First contents of shared memory, so that nobody reads what nobody wrote */
@@ -273,7 +314,8 @@ static void shared_init(struct place *p, bool some_left)
 		n = gen_node(p, -1);
 		n->fixed = true;
 		n->only_with = "sh";
-		L(n, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\nst.shared.u32 [%%t1], %%r1;");
+		L(n, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\n"
+		  "st.shared.u32 [%%t1], %%r1;");
 	}
 	if (g->cells)
 		fill(p, "cells", gen_text(g, "%d", SHARED_CELLS), "%u0");
@@ -289,10 +331,14 @@ static void shared_init(struct place *p, bool some_left)
 static void epilogue(struct place *p)
 {
 	static const char *const store[] = {
-		"st.global.u32 [%own+32], %r0;", "st.global.v2.u32 [%own+40], {%r2, %r3};", "st.global.u64 [%own+48], %d0;",
-		"st.global.f32 [%own+36], %f0;", "st.global.f64 [%own+56], %g0;", "selp.b32 %t0, %r1, %r4, %p0;\nst.global.u32 [%own+32], %t0;",
-		"st.global.u16 [%own+62], %k0;", "mov.b32 %t0, {%k1, %k2};\nst.global.u32 [%own+60], %t0;",
-		"xor.b64 %s0, %d1, %d2;\nst.global.u64 [%own+48], %s0;", "xor.b32 %t0, %r5, %r6;\nxor.b32 %t0, %t0, %u1;\nst.u32 [%own+56], %t0;",
+		"st.global.u32 [%own+32], %r0;", "st.global.v2.u32 [%own+40], {%r2, %r3};",
+		"st.global.u64 [%own+48], %d0;",
+		"st.global.f32 [%own+36], %f0;", "st.global.f64 [%own+56], %g0;",
+		"selp.b32 %t0, %r1, %r4, %p0;\nst.global.u32 [%own+32], %t0;",
+		"st.global.u16 [%own+62], %k0;",
+		"mov.b32 %t0, {%k1, %k2};\nst.global.u32 [%own+60], %t0;",
+		"xor.b64 %s0, %d1, %d2;\nst.global.u64 [%own+48], %s0;",
+		"xor.b32 %t0, %r5, %r6;\nxor.b32 %t0, %t0, %u1;\nst.u32 [%own+56], %t0;",
 	};
 	unsigned int i, n = 2 + gen_roll(p->g, 5);
 	struct gen_node *e;
@@ -324,12 +370,15 @@ static void another(struct place *p)
 	struct gen *g = p->g;
 	struct gen_node *n = gen_node(p, -1);
 
-	L(n, ".visible .entry another (.param .u64 out)\n{\n.reg .b32 %%r<8>;\n.reg .b64 %%d<4>;\n.reg .pred %%p;\nld.param.u64 %%d0, [out];\n"
-	  "mov.u32 %%r0, %%ctaid.x;\nmov.u32 %%r1, %%tid.x;\nsetp.gt.u32 %%p, %%r1, 20;\n@%%p ret;\nbar.sync 0;");
+	L(n, ".visible .entry another (.param .u64 out)\n{\n.reg .b32 %%r<8>;\n.reg .b64 %%d<4>;\n"
+	  ".reg .pred %%p;\nld.param.u64 %%d0, [out];\n"
+	  "mov.u32 %%r0, %%ctaid.x;\nmov.u32 %%r1, %%tid.x;\nsetp.gt.u32 %%p, %%r1, 20;\n"
+	  "@%%p ret;\nbar.sync 0;");
 	if (g->shared)
 		L(n, "st.shared.u32 [sh], %%r0;\nbar.sync 0;\nld.shared.u32 %%r1, [sh];");
 	if (g->n_funcs)
-		L(n, "{\n.param .b32 px, py, pr;\n.param .b64 po;\nst.param.b32 [px], %%r0;\nst.param.b32 [py], %%r1;\nst.param.b64 [po], %%d0;\n"
+		L(n, "{\n.param .b32 px, py, pr;\n.param .b64 po;\nst.param.b32 [px], %%r0;\n"
+		  "st.param.b32 [py], %%r1;\nst.param.b64 [po], %%d0;\n"
 		  "call (pr), f0, (px, py, po);\nld.param.b32 %%r1, [pr];\n}");
 	L(n, "st.global.u32 [%%d0], %%r1;\n}");
 }
@@ -369,14 +418,17 @@ static void module_vars(struct place *p)
 		L(n, ".global .u32 blocks;");
 	}
 	variable(p, "consts", ".const .align 4 .u32 consts[8] = {3, 1, 4, 1, 5, 9, 2, 6};");
-	variable(p, "globals", gen_text(g, "%s.global .align 8 .u32 globals[%d]%s;", gen_once_in(g, 2) ? ".visible " : "", CELLS,
+	variable(p, "globals", gen_text(g, "%s.global .align 8 .u32 globals[%d]%s;",
+					gen_once_in(g, 2) ? ".visible " : "", CELLS,
 					gen_once_in(g, 2) ? "" : " = {1, 2, 3, 4, 5, 6, 7, 8, 9}"));
-	variable(p, "table", ".global .align 4 .b8 table[64] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};");
+	variable(p, "table", ".global .align 4 .b8 table[64] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "
+		 "12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};");
 	for (i = 0; i < g->n_funcs; i++) {
 		n = gen_node(p, -1);
 		n->fixed = true;
 		n->only_with = g->func[i].name;
-		L(n, ".func (.param .b32 rv) %s (.param .b32 x, .param .b32 y, .param .b64 o);", g->func[i].name);
+		L(n, ".func (.param .b32 rv) %s (.param .b32 x, .param .b32 y, .param .b64 o);",
+		  g->func[i].name);
 	}
 	functions = g->indirect ? gen_table(g) : NULL;
 	if (functions) {
@@ -389,7 +441,8 @@ static void module_vars(struct place *p)
 
 struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 {
-	static const struct { unsigned int arch; const char *version; } targets[] = { { 90, "9.0" }, { 75, "6.5" }, { 80, "7.4" }, { 90, "8.6" } };
+	static const struct { unsigned int arch; const char *version; } targets[] =
+		{ { 90, "9.0" }, { 75, "6.5" }, { 80, "7.4" }, { 90, "8.6" } };
 	struct gen_kernel *k = calloc(1, sizeof(*k));
 	struct gen g = { .rng = seed * 0x2545f4914f6cdd1dull ^ 0x67656e, .k = k, .o = o };
 	struct gen_node *n;
@@ -432,7 +485,8 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 
 	n = gen_node(&p, -1);
 	n->fixed = true;
-	gen_line(&g, n, 0, ".version %s\n.target sm_%u\n.address_size 64", targets[target].version, g.arch);
+	gen_line(&g, n, 0, ".version %s\n.target sm_%u\n.address_size 64",
+		 targets[target].version, g.arch);
 	/* declarations, then functions: which there are is known only then */
 	n = gen_node(&p, -1);
 	n->fixed = true;
@@ -448,7 +502,8 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	directives(&p, n);
 	gen_line(&g, n, 0, "{");
 	if (g.n_funcs && g.indirect)
-		gen_line(&g, n, 0, "proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _, .param .b64 _);");
+		gen_line(&g, n, 0, "proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param "
+			 ".b32 _, .param .b64 _);");
 	gen_line(&g, n, 1, "}");
 	if (gen_once_in(&g, 5))
 		another(&p);
@@ -464,8 +519,8 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 		gen_sync(&p, GEN_tile);
 	left = 6 + (int)gen_roll(&g, gen_once_in(&g, 3) ? 50 : 20);
 	gen_statements(&p, (unsigned int)left);
-	if (o->weight[GEN_part] && g.shared && g.linear && !g.exits && g.warps > 1 && g.full_warps &&
-	    gen_once_in(&g, 3))
+	if (o->weight[GEN_part] && g.shared && g.linear && !g.exits && g.warps > 1 &&
+	    g.full_warps && gen_once_in(&g, 3))
 		gen_sync(&p, GEN_part);
 	epilogue(&p);
 	return k;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The reducer: delta debugging over the tree. Takes away ranges of statements, unwraps what is around others, then single
- * lines, then blocks and threads, again and again until nothing more can go.
+ * The reducer: delta debugging over the tree. Takes away ranges of statements, unwraps what is
+ * around others, then single lines, then blocks and threads, again and again until nothing more can
+ * go.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -13,26 +13,33 @@ void gen_condition(struct place *p, struct gen_node *n, unsigned int part, enum 
 	switch (level) {
 	case LEVEL_BLOCK:
 		if (gen_once_in(g, 2))
-			gen_line(g, n, part, "setp.%s.u32 %%q0, %s, %u;", is, gen_u(p), gen_roll(g, 12));
+			gen_line(g, n, part, "setp.%s.u32 %%q0, %s, %u;", is, gen_u(p),
+				 gen_roll(g, 12));
 		else
-			gen_line(g, n, part, "and.b32 %%t0, %s, %u;\nsetp.ne.u32 %%q0, %%t0, 0;", gen_u(p), 1 + gen_roll(g, 7));
+			gen_line(g, n, part, "and.b32 %%t0, %s, %u;\nsetp.ne.u32 %%q0, %%t0, 0;",
+				 gen_u(p), 1 + gen_roll(g, 7));
 		return;
 	case LEVEL_WARP:
 		if (gen_once_in(g, 2))
-			gen_line(g, n, part, "setp.%s.u32 %%q0, %s, %u;", is, gen_w(p), gen_roll(g, 4));
+			gen_line(g, n, part, "setp.%s.u32 %%q0, %s, %u;", is, gen_w(p),
+				 gen_roll(g, 4));
 		else
-			gen_line(g, n, part, "and.b32 %%t0, %s, 1;\nsetp.eq.u32 %%q0, %%t0, 1;", gen_w(p));
+			gen_line(g, n, part, "and.b32 %%t0, %s, 1;\nsetp.eq.u32 %%q0, %%t0, 1;",
+				 gen_w(p));
 		return;
 	default:
 		switch (gen_roll(g, 6)) {
 		case 0:
-			gen_line(g, n, part, "setp.%s.u32 %%q0, %%lin, %u;", is, gen_roll(g, g->threads + 1));
+			gen_line(g, n, part, "setp.%s.u32 %%q0, %%lin, %u;", is,
+				 gen_roll(g, g->threads + 1));
 			break;
 		case 1:
-			gen_line(g, n, part, "and.b32 %%t0, %s, %u;\nsetp.eq.u32 %%q0, %%t0, 0;", gen_r(p), 1u << gen_roll(g, 6));
+			gen_line(g, n, part, "and.b32 %%t0, %s, %u;\nsetp.eq.u32 %%q0, %%t0, 0;",
+				 gen_r(p), 1u << gen_roll(g, 6));
 			break;
 		case 2:
-			gen_line(g, n, part, "setp.%s.and.s32 %%q0, %s, %s, %s;", is, gen_r(p), gen_rv(p), gen_p(p));
+			gen_line(g, n, part, "setp.%s.and.s32 %%q0, %s, %s, %s;", is, gen_r(p),
+				 gen_rv(p), gen_p(p));
 			break;
 		case 3:
 			gen_line(g, n, part, "setp.%s.f32 %%q0, %s, %s;", is, gen_f(p), gen_f(p));
@@ -64,8 +71,8 @@ static void branch(struct place *p, enum gen_feature what, enum level level)
 	label = p->g->labels++;
 	both = gen_once_in(p->g, 2);
 	gen_condition(p, n, 0, level);
-	L(n, "@%s%%q0 bra%s L%u%s;", gen_once_in(p->g, 2) ? "!" : "", level == LEVEL_BLOCK && gen_once_in(p->g, 3) ? ".uni" : "", label,
-	  both ? "_else" : "");
+	L(n, "@%s%%q0 bra%s L%u%s;", gen_once_in(p->g, 2) ? "!" : "", level == LEVEL_BLOCK &&
+	  gen_once_in(p->g, 3) ? ".uni" : "", label, both ? "_else" : "");
 	in = gen_inside(p, n, 0, level);
 	gen_statements(&in, body_size(p));
 	gen_clean(&in);
@@ -78,7 +85,10 @@ static void branch(struct place *p, enum gen_feature what, enum level level)
 	gen_line(p->g, n, 2, "L%u:", label);
 }
 
-/* Test at the end, or at the beginning; the count lies in registers of its own, so that the body cannot change it */
+/*
+ * Test at the end, or at the beginning; the count lies in registers of its own, so that the body
+ * cannot change it
+ */
 static void loop(struct place *p, enum gen_feature what, enum level level)
 {
 	struct gen *g = p->g;
@@ -103,8 +113,9 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 	if (level == LEVEL_BLOCK && gen_once_in(g, 2))
 		L(n, "mov.u32 %s, %u;", bound, most);
 	else
-		L(n, "rem.u32 %s, %s, %u;\nadd.u32 %s, %s, 1;", bound, level == LEVEL_BLOCK ? gen_u(p) : level == LEVEL_WARP ? gen_w(p) : gen_r(p),
-		  most, bound, bound);
+		L(n, "rem.u32 %s, %s, %u;\nadd.u32 %s, %s, 1;", bound,
+		  level == LEVEL_BLOCK ? gen_u(p) : level == LEVEL_WARP ? gen_w(p) : gen_r(p), most,
+		  bound, bound);
 	L(n, "L%u:", label);
 	if (first)
 		L(n, "setp.ge.u32 %s, %s, %s;\n@%s bra L%u_end;", go, count, bound, go, label);
@@ -120,7 +131,8 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 	if (first)
 		gen_line(g, n, 2, "bra L%u;", label);
 	else
-		gen_line(g, n, 2, "setp.lt.u32 %s, %s, %s;\n@%s bra L%u;", go, count, bound, go, label);
+		gen_line(g, n, 2, "setp.lt.u32 %s, %s, %s;\n@%s bra L%u;", go, count,
+			 bound, go, label);
 	gen_line(g, n, 2, "L%u_end:%s", label, scope ? "\n}" : "");
 }
 
@@ -147,12 +159,14 @@ static void switches(struct place *p)
 		gen_clean(p);
 	n = gen_node(p, GEN_switch);
 	label = p->g->labels++;
-	L(n, "L%u_targets: .branchtargets L%u_a, L%u_b, L%u;\nrem.u32 %%t0, %s, 3;\nbrx.idx %%t0, L%u_targets;\nL%u_a:", label, label, label, label,
-	  level == LEVEL_BLOCK ? gen_u(p) : gen_r(p), label, label);
+	L(n, "L%u_targets: .branchtargets L%u_a, L%u_b, L%u;\nrem.u32 %%t0, %s, 3;\n"
+	  "brx.idx %%t0, L%u_targets;\nL%u_a:", label, label, label, label, level == LEVEL_BLOCK ?
+	  gen_u(p) : gen_r(p), label, label);
 	in = gen_inside(p, n, 0, level);
 	gen_statements(&in, body_size(p));
 	gen_clean(&in);
-	gen_line(p->g, n, 1, "%s\nL%u_b:", gen_once_in(p->g, 4) ? "" : gen_text(p->g, "bra L%u;", label), label);
+	gen_line(p->g, n, 1, "%s\nL%u_b:", gen_once_in(p->g, 4) ? "" :
+		 gen_text(p->g, "bra L%u;", label), label);
 	in = gen_inside(p, n, 1, level);
 	gen_statements(&in, body_size(p));
 	gen_clean(&in);
@@ -169,7 +183,8 @@ static void returns(struct place *p, enum gen_feature what)
 	n = gen_node(p, what);
 	gen_condition(p, n, 0, LEVEL_THREAD);
 	/* rare enough that something is left to do */
-	L(n, "and.b32 %%t1, %s, %u;\nsetp.eq.and.u32 %%q0, %%t1, 0, %%q0;", gen_r(p), gen_once_in(g, 3) ? 3 : 15);
+	L(n, "and.b32 %%t1, %s, %u;\nsetp.eq.and.u32 %%q0, %%t1, 0, %%q0;", gen_r(p),
+	  gen_once_in(g, 3) ? 3 : 15);
 	if (p->func && what == GEN_ret) {
 		L(n, "@%%q0 st.param.u32 [rv], %s;\n@%%q0 ret;", gen_r(p));
 		return;
@@ -194,16 +209,19 @@ static void returns_block(struct place *p)
 {
 	struct gen_node *n = gen_node(p, GEN_ret_block);
 
-	L(n, "mad.lo.u32 %%t0, %s, 5, %s;\nrem.u32 %%t0, %%t0, 7;\nsetp.eq.u32 %%q0, %%t0, %u;\n@%%q0 %s;", gen_u(p), gen_u(p), gen_roll(p->g, 7),
-	  gen_once_in(p->g, 2) ? "ret" : "exit");
+	L(n, "mad.lo.u32 %%t0, %s, 5, %s;\nrem.u32 %%t0, %%t0, 7;\nsetp.eq.u32 %%q0, %%t0, %u;\n"
+	  "@%%q0 %s;", gen_u(p), gen_u(p), gen_roll(p->g, 7), gen_once_in(p->g, 2) ?
+	  "ret" : "exit");
 }
 
 static bool allowed(const struct place *p, enum gen_feature what)
 {
 	const struct gen *g = p->g;
-	bool nest = p->depth < 5 && *p->left > 1, sync = p->level == LEVEL_BLOCK && (!p->func || p->func->block);
+	bool nest = p->depth < 5 && *p->left > 1, sync = p->level == LEVEL_BLOCK &&
+		    (!p->func || p->func->block);
 	bool lanes = p->level >= LEVEL_WARP && !p->func && g->full_warps && !g->exits;
-	bool counts = sync && !p->func && p->depth < 3 && g->threads % 32 == 0 && !g->exits && (g->linear || gen_once_in(p->g, 8));
+	bool counts = sync && !p->func && p->depth < 3 && g->threads % 32 == 0 && !g->exits &&
+		      (g->linear || gen_once_in(p->g, 8));
 
 	switch (what) {
 	case GEN_if_thread:
@@ -215,7 +233,8 @@ static bool allowed(const struct place *p, enum gen_feature what)
 	case GEN_if_warp:
 		return nest && !p->func && g->full_warps && p->level >= LEVEL_WARP;
 	case GEN_loop_warp:
-		return nest && !p->func && g->full_warps && p->level >= LEVEL_WARP && p->times < TIMES_MAX;
+		return nest && !p->func && g->full_warps && p->level >= LEVEL_WARP &&
+		       p->times < TIMES_MAX;
 	case GEN_if_block:
 		return nest && sync;
 	case GEN_loop_block:
@@ -271,7 +290,8 @@ static bool allowed(const struct place *p, enum gen_feature what)
 	case GEN_match:
 		return lanes;
 	case GEN_gather:
-		return g->gathers && nest && p->level >= LEVEL_WARP && (!p->func || p->func->block) && p->times < TIMES_MAX / 4;
+		return g->gathers && nest && p->level >= LEVEL_WARP &&
+		       (!p->func || p->func->block) && p->times < TIMES_MAX / 4;
 	case GEN_part:
 	case GEN_chain:
 		return false;	/* kernel.c says where */

@@ -4,7 +4,9 @@
 
 static const char *barrier(struct place *p)
 {
-	static const char *const forms[] = { "bar.sync 0;", "barrier.sync.aligned 0;", "bar.cta.sync 0;", "barrier.cta.sync.aligned 0;", "barrier.sync 0;" };
+	static const char *const forms[] = { "bar.sync 0;", "barrier.sync.aligned 0;",
+					     "bar.cta.sync 0;", "barrier.cta.sync.aligned 0;",
+					     "barrier.sync 0;" };
 	unsigned int modern = p->g->arch >= 80 ? 5 : 2;
 
 	return gen_once_in(p->g, 3) ? forms[gen_roll(p->g, modern)] : forms[0];
@@ -43,8 +45,9 @@ static void phase(struct place *p)
 		L(n, "add.u32 %%t0, %%lin, %u;\nrem.u32 %%t0, %%t0, %%n;", gen_roll(g, 1000));
 	address(p, n);
 	if (g->arch >= 80 && gen_once_in(g, 12) && !p->func)
-		L(n, "cp.async.ca.shared.global [%%t1], [%%inp+%u], 4;\ncp.async.commit_group;\n%s\n%s", 4 * gen_roll(g, IN_WORDS),
-		  gen_once_in(g, 2) ? "cp.async.wait_all;" : "cp.async.wait_group 0;", barrier(p));
+		L(n, "cp.async.ca.shared.global [%%t1], [%%inp+%u], 4;\ncp.async.commit_group;\n"
+		  "%s\n%s", 4 * gen_roll(g, IN_WORDS), gen_once_in(g, 2) ? "cp.async.wait_all;" :
+		  "cp.async.wait_group 0;", barrier(p));
 	else
 		L(n, "st.shared.u32 [%%t1], %s;\n%s", gen_r(p), barrier(p));
 	do {
@@ -53,7 +56,8 @@ static void phase(struct place *p)
 		if (p->func || !gen_once_in(g, 4))
 			L(n, "ld.shared.u32 %s, [%%t1];", gen_r(p));
 		else
-			L(n, "cvt.u64.u32 %%s0, %%t0;\nadd.u64 %%s0, %%s0, %%shp;\nld.u32 %s, [%%s0];", gen_r(p));
+			L(n, "cvt.u64.u32 %%s0, %%t0;\nadd.u64 %%s0, %%s0, %%shp;\n"
+			  "ld.u32 %s, [%%s0];", gen_r(p));
 	} while (gen_once_in(g, 3));
 	*p->dirty = true;
 }
@@ -63,8 +67,8 @@ static void shared_sum(struct place *p)
 	struct gen *g = p->g;
 	struct gen_node *n = gen_node(p, GEN_shared_sum);
 
-	L(n, "%s\nmov.u32 %%t1, cells;\nld.shared.u32 %s, [%%t1+%u];\n%s", barrier(p), gen_once_in(g, 2) ? gen_u(p) : gen_r(p),
-	  4 * gen_roll(g, SHARED_CELLS), barrier(p));
+	L(n, "%s\nmov.u32 %%t1, cells;\nld.shared.u32 %s, [%%t1+%u];\n%s", barrier(p),
+	  gen_once_in(g, 2) ? gen_u(p) : gen_r(p), 4 * gen_roll(g, SHARED_CELLS), barrier(p));
 	*p->dirty = false;
 }
 
@@ -76,8 +80,9 @@ static void barrier_red(struct place *p)
 	if (gen_once_in(g, 2)) {
 		L(n, "bar.red.popc.u32 %s, 0, %s;", gen_u(p), gen_p(p));
 	} else {
-		L(n, "bar.red.%s.pred %%q1, 0, %s%s;\nselp.u32 %s, 1, %u, %%q1;", gen_once_in(g, 2) ? "and" : "or", gen_once_in(g, 3) ? "!" : "",
-		  gen_p(p), gen_u(p), gen_roll(g, 10));
+		L(n, "bar.red.%s.pred %%q1, 0, %s%s;\nselp.u32 %s, 1, %u, %%q1;",
+		  gen_once_in(g, 2) ? "and" : "or", gen_once_in(g, 3) ? "!" : "", gen_p(p),
+		  gen_u(p), gen_roll(g, 10));
 	}
 	*p->dirty = false;
 }
@@ -99,12 +104,13 @@ static void rounds(struct place *p)
 	in = gen_inside(p, n, 0, LEVEL_THREAD);
 	in.times = p->times * times;
 	gen_statements(&in, 1);
-	gen_line(g, n, 2, "sub.u32 %%c%u, %%c%u, 1;\nsetp.ne.u32 %%q0, %%c%u, 0;\n@%%q0 bra L%u;", count, count, count, label);
+	gen_line(g, n, 2, "sub.u32 %%c%u, %%c%u, 1;\nsetp.ne.u32 %%q0, %%c%u, 0;\n@%%q0 bra L%u;",
+		 count, count, count, label);
 }
 
 /*
- * Warps part and meet among themselves, at barriers of their own, some of them from loops; when they are through with these
- * barriers others may not be yet
+ * Warps part and meet among themselves, at barriers of their own, some of them from loops; when
+ * they are through with these barriers others may not be yet
  */
 static void split(struct place *p)
 {
@@ -117,7 +123,8 @@ static void split(struct place *p)
 	n = gen_node(p, GEN_split);
 	L(n, "setp.ge.u32 %%q0, %%lin, %u;\n@%%q0 bra L%u_else;", 32 * first, label);
 	for (half = 0; half < 2; half++) {
-		unsigned int from = half ? 32 * first : 0, count = half ? g->threads - 32 * first : 32 * first, times = 1 + gen_roll(g, 2);
+		unsigned int from = half ? 32 * first : 0, count = half ? g->threads - 32 * first :
+				    32 * first, times = 1 + gen_roll(g, 2);
 		unsigned int id = 1 + 2 * half + gen_roll(g, 2);
 
 		if (half)
@@ -131,10 +138,14 @@ static void split(struct place *p)
 			else
 				gen_statements(&in, 1);
 			w = gen_node(&in, -1);
-			gen_line(g, w, 0, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\nst.shared.u32 [%%t1], %s;\nbar.sync %u, %u;",
-				 gen_r(p), id, count);
-			gen_line(g, w, 0, "rem.u32 %%t0, %s, %u;\nadd.u32 %%t0, %%t0, %u;\nshl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, sh;\nadd.u32 %%t1, %%t1, %%t0;\n"
-				 "ld.shared.u32 %s, [%%t1];\nbar.sync %u, %u;", gen_r(p), count, from, gen_r(p), id, count);
+			gen_line(g, w, 0, "shl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, sh;\n"
+				 "add.u32 %%t1, %%t1, %%t0;\nst.shared.u32 [%%t1], %s;\n"
+				 "bar.sync %u, %u;", gen_r(p), id, count);
+			gen_line(g, w, 0, "rem.u32 %%t0, %s, %u;\nadd.u32 %%t0, %%t0, %u;\n"
+				 "shl.b32 %%t0, %%t0, 2;\nmov.u32 %%t1, sh;\n"
+				 "add.u32 %%t1, %%t1, %%t0;\n"
+				 "ld.shared.u32 %s, [%%t1];\nbar.sync %u, %u;", gen_r(p), count,
+				 from, gen_r(p), id, count);
 		}
 		if (gen_once_in(g, 2))
 			rounds(&in);
@@ -146,7 +157,8 @@ static void split(struct place *p)
 static void arrive(struct place *p)
 {
 	struct gen *g = p->g;
-	unsigned int first = 1 + gen_roll(g, g->warps - 1), label = g->labels++, id = 5 + gen_roll(g, 3);
+	unsigned int first = 1 + gen_roll(g, g->warps - 1), label = g->labels++,
+		id = 5 + gen_roll(g, 3);
 	struct gen_node *n;
 
 	gen_clean(p);
@@ -154,8 +166,9 @@ static void arrive(struct place *p)
 	L(n, "setp.ge.u32 %%q0, %%lin, %u;\n@%%q0 bra L%u_else;", 32 * first, label);
 	L(n, "mov.u32 %%t0, %%lin;");
 	address(p, n);
-	L(n, "st.shared.u32 [%%t1], %s;\nbar.arrive %u, %u;\nbra L%u;\nL%u_else:\nbar.sync %u, %u;\nrem.u32 %%t0, %s, %u;", gen_r(p), id, g->threads, label, label,
-	  id, g->threads, gen_r(p), 32 * first);
+	L(n, "st.shared.u32 [%%t1], %s;\nbar.arrive %u, %u;\nbra L%u;\nL%u_else:\n"
+	  "bar.sync %u, %u;\nrem.u32 %%t0, %s, %u;", gen_r(p), id, g->threads, label, label, id,
+	  g->threads, gen_r(p), 32 * first);
 	address(p, n);
 	L(n, "ld.shared.u32 %s, [%%t1];\nL%u:\nbar.sync 0;", gen_r(p), label);
 }
@@ -170,10 +183,12 @@ static void shuffle(struct place *p)
 	const char *clamp = mode == 1 ? "0" : gen_once_in(g, 4) ? "0x181f" : "31";
 
 	if (mode == 0 && gen_once_in(g, 2))
-		L(n, "and.b32 %%t0, %s, 31;\nshfl.sync.idx.b32 %s, %s, %%t0, 31, -1;", gen_r(p), gen_r(p), gen_r(p));
+		L(n, "and.b32 %%t0, %s, 31;\nshfl.sync.idx.b32 %s, %s, %%t0, 31, -1;", gen_r(p),
+		  gen_r(p), gen_r(p));
 	else
-		L(n, "shfl.sync.%s.b32 %s%s, %s, %u, %s, -1;", modes[mode], gen_r(p), gen_once_in(g, 2) ? "|%p2" : "", gen_r(p),
-		  mode ? 1u << gen_roll(g, 5) : gen_roll(g, 32), clamp);
+		L(n, "shfl.sync.%s.b32 %s%s, %s, %u, %s, -1;", modes[mode], gen_r(p),
+		  gen_once_in(g, 2) ? "|%p2" : "", gen_r(p), mode ? 1u << gen_roll(g, 5) :
+		  gen_roll(g, 32), clamp);
 }
 
 static void vote(struct place *p)
@@ -186,17 +201,20 @@ static void vote(struct place *p)
 		L(n, "vote.sync.ballot.b32 %s, %s, -1;", gen_w(p), gen_p(p));
 		break;
 	case 1:
-		L(n, "vote.sync.%s.pred %%q1, %s, -1;\nselp.u32 %s, %u, 2, %%q1;", gen_once_in(g, 2) ? "any" : "all", gen_p(p), gen_w(p), gen_roll(g, 9));
+		L(n, "vote.sync.%s.pred %%q1, %s, -1;\nselp.u32 %s, %u, 2, %%q1;",
+		  gen_once_in(g, 2) ? "any" : "all", gen_p(p), gen_w(p), gen_roll(g, 9));
 		break;
 	case 2:
 		L(n, "bar.warp.sync -1;");
 		break;
 	default:
-		L(n, "vote.sync.ballot.b32 %s, %s, 0xffffffff;\nvote.sync.uni.pred %%p3, %s, -1;", gen_r(p), gen_p(p), gen_p(p));
+		L(n, "vote.sync.ballot.b32 %s, %s, 0xffffffff;\nvote.sync.uni.pred %%p3, %s, -1;",
+		  gen_r(p), gen_p(p), gen_p(p));
 	}
 }
 
-static const char *const redux[] = { "add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32" };
+static const char *const redux[] = { "add.u32", "min.u32", "max.s32", "and.b32", "or.b32",
+				     "xor.b32" };
 
 /* What lanes of a mask do together, of which some may have ended */
 static const char *together(struct place *p, const char *mask)
@@ -207,22 +225,30 @@ static const char *together(struct place *p, const char *mask)
 	case 0:
 		return gen_text(g, "vote.sync.ballot.b32 %s, %s, %s;", gen_r(p), gen_p(p), mask);
 	case 1:
-		return gen_text(g, "and.b32 %%t0, %s, 3;\nmatch.any.sync.b32 %s, %%t0, %s;", gen_r(p), gen_r(p), mask);
+		return gen_text(g, "and.b32 %%t0, %s, 3;\nmatch.any.sync.b32 %s, %%t0, %s;",
+				gen_r(p), gen_r(p), mask);
 	case 2:
-		return gen_text(g, "bar.warp.sync %s;\nvote.sync.%s.pred %%q1, %s, %s;\nselp.u32 %s, %u, 2, %%q1;", mask, gen_once_in(g, 2) ? "any" : "all",
-				gen_p(p), mask, gen_r(p), gen_roll(g, 9));
+		return gen_text(g, "bar.warp.sync %s;\nvote.sync.%s.pred %%q1, %s, %s;\n"
+				"selp.u32 %s, %u, 2, %%q1;", mask, gen_once_in(g, 2) ? "any" :
+				"all", gen_p(p), mask, gen_r(p), gen_roll(g, 9));
 	case 3:
-		return gen_text(g, "and.b32 %%t0, %s, 1;\nmatch.all.sync.b32 %s|%%p1, %%t0, %s;", gen_r(p), gen_r(p), mask);
+		return gen_text(g, "and.b32 %%t0, %s, 1;\nmatch.all.sync.b32 %s|%%p1, %%t0, %s;",
+				gen_r(p), gen_r(p), mask);
 	case 4:
 		/* the lowest that is there gives its own to all */
-		return gen_text(g, "vote.sync.ballot.b32 %%t0, 1, %s;\nbrev.b32 %%t0, %%t0;\nclz.b32 %%t0, %%t0;\nshfl.sync.idx.b32 %s, %s, %%t0, 31, %s;",
+		return gen_text(g, "vote.sync.ballot.b32 %%t0, 1, %s;\nbrev.b32 %%t0, %%t0;\n"
+				"clz.b32 %%t0, %%t0;\nshfl.sync.idx.b32 %s, %s, %%t0, 31, %s;",
 				mask, gen_r(p), gen_r(p), mask);
 	default:
-		return gen_text(g, "redux.sync.%s %s, %s, %s;", redux[gen_roll(g, 6)], gen_r(p), gen_r(p), mask);
+		return gen_text(g, "redux.sync.%s %s, %s, %s;", redux[gen_roll(g, 6)], gen_r(p),
+				gen_r(p), mask);
 	}
 }
 
-/* The halves of a warp, each its own way; in front of what its lanes do together they may be apart, and end */
+/*
+ * The halves of a warp, each its own way; in front of what its lanes do together they may be apart,
+ * and end
+ */
 static void halves(struct place *p)
 {
 	static const char *const mask[] = { "0xffff", "0xffff0000" };
@@ -256,18 +282,25 @@ static void gather(struct place *p)
 		return;
 	}
 	n = gen_node(p, GEN_gather);
-	L(n, "{\n.reg .b32 lanes, turns;\n.reg .pred more;\nmov.u32 %%t0, %%laneid;\nand.b32 %%t0, %%t0, %u;\nshr.u32 turns, %%t0, %u;", 32 - (1u << width), width);
-	L(n, "mov.u32 lanes, 0x%x;\nshl.b32 lanes, lanes, %%t0;", width == 5 ? ~0u : (1u << (1u << width)) - 1);
-	L(n, "add.u32 turns, turns, %s;\nand.b32 turns, turns, 3;\nL%u:", gen_once_in(g, 2) ? "%cta" : "1", label);
+	L(n, "{\n.reg .b32 lanes, turns;\n.reg .pred more;\nmov.u32 %%t0, %%laneid;\n"
+	  "and.b32 %%t0, %%t0, %u;\nshr.u32 turns, %%t0, %u;", 32 - (1u << width), width);
+	L(n, "mov.u32 lanes, 0x%x;\nshl.b32 lanes, lanes, %%t0;",
+	  width == 5 ? ~0u : (1u << (1u << width)) - 1);
+	L(n, "add.u32 turns, turns, %s;\nand.b32 turns, turns, 3;\nL%u:",
+	  gen_once_in(g, 2) ? "%cta" : "1", label);
 	in = gen_inside(p, n, 0, LEVEL_THREAD);
 	in.times = p->times * 4;
 	in.n_out = 0;
 	gen_statements(&in, 1 + gen_roll(g, 2));
 	gen_line(g, n, 2, "%s", together(p, width == 5 && gen_once_in(g, 2) ? "-1" : "lanes"));
-	gen_line(g, n, 2, "setp.ne.u32 more, turns, 0;\nsub.u32 turns, turns, 1;\n@more bra L%u;\n}", label);
+	gen_line(g, n, 2, "setp.ne.u32 more, turns, 0;\nsub.u32 turns, turns, 1;\n"
+		 "@more bra L%u;\n}", label);
 }
 
-/* A thread of each block waits until those before it have come by. Once in a kernel, before any ends */
+/*
+ * A thread of each block waits until those before it have come by. Once in a kernel, before any
+ * ends
+ */
 static void chain(struct place *p)
 {
 	static const char *const polls[] = {
@@ -280,12 +313,13 @@ static void chain(struct place *p)
 
 	L(n, "{\n.reg .b32 now;\nsetp.ne.u32 %%q0, %%lin, 0;\n@%%q0 bra L%u;\nL%u_poll:\n"
 	  "%s now, [blocks];\nsetp.lt.u32 %%q0, now, %%cta;\n@%%q0 bra L%u_poll;\n"
-	  "red.global.add.u32 [blocks], 1;\nL%u:\n}", label, label, polls[gen_roll(g, 5)], label, label);
+	  "red.global.add.u32 [blocks], 1;\nL%u:\n}", label, label, polls[gen_roll(g, 5)],
+	  label, label);
 }
 
 /*
- * Two groups of warps, each with a reduction of its own that may tell it to end; those that are left have a phase.
- * The last thing that a kernel does with barriers.
+ * Two groups of warps, each with a reduction of its own that may tell it to end; those that are
+ * left have a phase. The last thing that a kernel does with barriers.
  */
 static void part(struct place *p)
 {
@@ -307,7 +341,8 @@ static void part(struct place *p)
 		L(n, "bar.red.and.pred done, id, size, !%%q0;\n@!done %s;", end);
 		break;
 	default:
-		L(n, "barrier.red.popc.u32 sum, id, size, %%q0;\nsetp.ne.u32 done, sum, 0;\n@done %s;", end);
+		L(n, "barrier.red.popc.u32 sum, id, size, %%q0;\nsetp.ne.u32 done, sum, 0;\n"
+		  "@done %s;", end);
 	}
 	L(n, "mov.u32 %%t0, %%lin;");
 	address(p, n);
@@ -317,8 +352,9 @@ static void part(struct place *p)
 }
 
 /*
- * Part of a warp votes, and ends or goes on as one; then comes what is for all that are left. The result has a
- * register of its own: to the rewriter one that is written elsewhere, too, may be anything.
+ * Part of a warp votes, and ends or goes on as one; then comes what is for all that are left. The
+ * result has a register of its own: to the rewriter one that is written elsewhere, too, may be
+ * anything.
  */
 static void tile(struct place *p)
 {
@@ -327,8 +363,8 @@ static void tile(struct place *p)
 	struct gen_node *n = gen_node(p, GEN_tile);
 
 	L(n, "{\n.reg .b32 lanes, most;\n.reg .pred done;\nmov.u32 %%t0, %%laneid;\n"
-	  "and.b32 %%t1, %%t0, %u;\nmov.u32 lanes, 0x%x;\nshl.b32 lanes, lanes, %%t1;", 32 - (1u << width),
-	  (1u << (1u << width)) - 1);
+	  "and.b32 %%t1, %%t0, %u;\nmov.u32 lanes, 0x%x;\nshl.b32 lanes, lanes, %%t1;",
+	  32 - (1u << width), (1u << (1u << width)) - 1);
 	if (g->arch >= 80 && gen_once_in(g, 2))
 		L(n, "redux.sync.max.u32 most, %%t0, lanes;\nsetp.lt.u32 done, most, %u;",
 		  gen_roll(g, 20));
@@ -391,9 +427,11 @@ void gen_sync(struct place *p, enum gen_feature what)
 	case GEN_match:
 		n = gen_node(p, what);
 		if (gen_once_in(g, 2))
-			L(n, "and.b32 %%t0, %s, 3;\nmatch.any.sync.b32 %s, %%t0, -1;", gen_r(p), gen_r(p));
+			L(n, "and.b32 %%t0, %s, 3;\nmatch.any.sync.b32 %s, %%t0, -1;",
+			  gen_r(p), gen_r(p));
 		else
-			L(n, "and.b32 %%t0, %s, 1;\nmatch.all.sync.b32 %s|%%p1, %%t0, -1;", gen_r(p), gen_r(p));
+			L(n, "and.b32 %%t0, %s, 1;\nmatch.all.sync.b32 %s|%%p1, %%t0, -1;",
+			  gen_r(p), gen_r(p));
 		break;
 	default:
 		n = gen_node(p, GEN_barrier);

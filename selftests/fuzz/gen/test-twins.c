@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random kernels, each original against its twin while the window changes, memory compared bit for bit.
+ * Random kernels, each original against its twin while the window changes, memory compared bit for
+ * bit.
  *
- *	fuzz-twins [--count N] [--seed S] [--runs N] [--weight NAME=N] [--dir DIR] [--no-reduce] [--resumable|--plain]
+ *	fuzz-twins [--count N] [--seed S] [--runs N] [--weight NAME=N] [--dir DIR] [--no-reduce]
+ *	[--resumable|--plain]
  *
- * A kernel that fails is reduced and printed with its launch, ready for selftests/rewriter/corpus; --dir writes it there.
+ * A kernel that fails is reduced and printed with its launch, ready for selftests/rewriter/corpus;
+ * --dir writes it there.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +30,8 @@
 #define MEMORY_MAX	(2ul << 30)
 
 enum outcome { FINE, REFUSED, BAD_LOAD, UNFAIR, BAD_REWRITE, DIFFERS };
-static const char *const outcome_name[] = { "fine", "refused", "vgpu does not load it", "the original is at fault", "the rewriter fails",
+static const char *const outcome_name[] = { "fine", "refused", "vgpu does not load it",
+					    "the original is at fault", "the rewriter fails",
 					    "the twin differs" };
 
 struct options {
@@ -41,7 +45,8 @@ struct options {
 
 static struct {
 	unsigned long long kernels, refused, steps, features[GEN_FEATURE_COUNT];
-	struct reason { char text[128]; unsigned int n; } refusal[REASONS_MAX], unsplit[REASONS_MAX];
+	struct reason { char text[128]; unsigned int n; } refusal[REASONS_MAX],
+		unsplit[REASONS_MAX];
 } total;
 
 static char now_at[64];	/* for those that crash */
@@ -67,11 +72,12 @@ static void note_reason(struct reason *list, const char *reason)
 }
 
 /* One form of the twin */
-static enum outcome compare(const char *ptx, struct twins *f, const struct test_launch *t, uint64_t seed, unsigned int runs, bool resumable,
-			    bool broken, bool note, char *why, size_t size)
+static enum outcome compare(const char *ptx, struct twins *f, const struct test_launch *t,
+			    uint64_t seed, unsigned int runs, bool resumable, bool broken,
+			    bool note, char *why, size_t size)
 {
-	struct gsr_options o = { .size = sizeof(o), .name = t->kernel, .resumable = resumable, .modes = seed / 2 % 2,
-				 .look = 1u << seed % 12 };
+	struct gsr_options o = { .size = sizeof(o), .name = t->kernel, .resumable = resumable,
+				 .modes = seed / 2 % 2, .look = 1u << seed % 12 };
 	const struct gsr_kernel *g;
 	unsigned int i;
 
@@ -82,7 +88,8 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 		char line[128];
 
 		/* the first is the one that a lone worker does not need */
-		if (!twins_drop(f, 1 + (unsigned int)(seed % 8), line, sizeof(line)) || !twins_reload(f, why, size))
+		if (!twins_drop(f, 1 + (unsigned int)(seed % 8), line, sizeof(line)) ||
+		    !twins_reload(f, why, size))
 			return REFUSED;
 	}
 	g = twins_described(f, t->kernel);
@@ -90,7 +97,8 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 		return BAD_REWRITE;
 	if (g->tier != GSR_TIER_BLOCK || (g->warp_rows && t->block_dim[0] % 32)) {
 		if (note)
-			note_reason(total.refusal, g->tier == GSR_TIER_BLOCK ? "needs rows of whole warps" : g->reason);
+			note_reason(total.refusal, g->tier == GSR_TIER_BLOCK ?
+				    "needs rows of whole warps" : g->reason);
 		return REFUSED;
 	}
 	if (resumable && !g->resume_points)
@@ -101,8 +109,9 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 	return FINE;
 }
 
-static enum outcome examine(const char *ptx, const struct test_launch *t, uint64_t seed, const struct options *o, unsigned int runs,
-			    unsigned int orders, bool note, char *why, size_t size)
+static enum outcome examine(const char *ptx, const struct test_launch *t, uint64_t seed,
+			    const struct options *o, unsigned int runs, unsigned int orders,
+			    bool note, char *why, size_t size)
 {
 	enum outcome e = BAD_LOAD;
 	uint64_t steps = 0;
@@ -113,7 +122,8 @@ static enum outcome examine(const char *ptx, const struct test_launch *t, uint64
 		if (e == FINE && o->plain)
 			e = compare(ptx, &f, t, seed, runs, false, o->broken, note, why, size);
 		if (e == FINE && o->resumable)
-			e = compare(ptx, &f, t, seed, runs, true, o->broken, note && !o->plain, why, size);
+			e = compare(ptx, &f, t, seed, runs, true, o->broken,
+				    note && !o->plain, why, size);
 	}
 	total.steps += steps;
 	twins_close(&f);
@@ -131,7 +141,8 @@ static bool still_fails(struct gen_kernel *k, const char *ptx, void *arg)
 	const struct wanted *w = arg;
 	char why[2048];
 
-	return examine(ptx, &k->launch, w->seed, w->o, w->o->runs * 4, w->e == UNFAIR ? 2 : 5, false, why, sizeof(why)) == w->e;
+	return examine(ptx, &k->launch, w->seed, w->o, w->o->runs * 4, w->e == UNFAIR ? 2 : 5,
+		       false, why, sizeof(why)) == w->e;
 }
 
 static void show(struct gen_kernel *k, const struct options *o)
@@ -169,8 +180,10 @@ static bool one(uint64_t seed, const struct options *o)
 	struct wanted w = { .o = o, .seed = seed };
 	unsigned int i;
 
-	snprintf(now_at, sizeof(now_at), "# crashed at --seed %llu --count 1\n", (unsigned long long)seed);
-	w.e = ptx ? examine(ptx, &k->launch, seed, o, o->runs, 2, true, why, sizeof(why)) : BAD_LOAD;
+	snprintf(now_at, sizeof(now_at), "# crashed at --seed %llu --count 1\n",
+		 (unsigned long long)seed);
+	w.e = ptx ? examine(ptx, &k->launch, seed, o, o->runs, 2, true, why, sizeof(why)) :
+	      BAD_LOAD;
 	free(ptx);
 	total.kernels++;
 	for (i = 0; k && i < GEN_FEATURE_COUNT; i++)
@@ -182,7 +195,8 @@ static bool one(uint64_t seed, const struct options *o)
 		printf("# --seed %llu --count 1: %s\n", (unsigned long long)seed, why);
 		if (k && o->reduce) {
 			i = gen_reduce(k, still_fails, &w);
-			printf("# reduced in %u trials; runs from seed %llu\n", i, (unsigned long long)seed * 1000);
+			printf("# reduced in %u trials; runs from seed %llu\n", i,
+			       (unsigned long long)seed * 1000);
 			show(k, o);
 		}
 	}
@@ -202,7 +216,8 @@ static void test_broken(const struct options *o)
 	for (i = 0; i < 50; i++) {
 		struct gen_kernel *k = gen_kernel_new(i, &bad.gen);
 		char *ptx = k ? gen_print(k) : NULL;
-		enum outcome e = ptx ? examine(ptx, &k->launch, i, &bad, 10, 1, false, why, sizeof(why)) : REFUSED;
+		enum outcome e = ptx ? examine(ptx, &k->launch, i, &bad, 10, 1, false, why,
+					       sizeof(why)) : REFUSED;
 
 		n += e == FINE || e == DIFFERS;
 		caught += e == DIFFERS;
@@ -221,25 +236,33 @@ static void report(const struct options *o, unsigned int failed)
 	for (i = 0; i < REASONS_MAX && total.unsplit[i].n; i++)
 		printf("# not resumable %u: %s\n", total.unsplit[i].n, total.unsplit[i].text);
 	for (i = 0; i < GEN_FEATURE_COUNT; i++) {
-		printf("%s%s %llu", i % 8 ? ", " : i ? "\n# " : "# kernels with ", gen_feature_name[i], total.features[i]);
+		printf("%s%s %llu", i % 8 ? ", " : i ? "\n# " : "# kernels with ",
+		       gen_feature_name[i], total.features[i]);
 		never += o->gen.weight[i] && !total.features[i];
 	}
-	printf("\n# %llu kernels, %llu refused, %llu million thread-instructions of originals; %llu runs of twins, %llu with records, %llu workers, "
-	       "%llu block-tasks left in their middle, %llu workers left early, %llu wings, %llu changes of the window\n", total.kernels, total.refused, total.steps / 1000000, twins_stats.runs,
-	       twins_stats.resumable, twins_stats.workers, twins_stats.suspended, twins_stats.left, twins_stats.wings, twins_stats.changes);
-	ok(!failed, "%llu random kernels from seed %llu: originals and twins leave the same memory", total.kernels, o->seed);
+	printf("\n# %llu kernels, %llu refused, %llu million thread-instructions of originals; "
+	       "%llu runs of twins, %llu with records, %llu workers, %llu block-tasks left in "
+	       "their middle, %llu workers left early, %llu wings, %llu changes of the window\n",
+	       total.kernels, total.refused, total.steps / 1000000, twins_stats.runs,
+	       twins_stats.resumable, twins_stats.workers, twins_stats.suspended, twins_stats.left,
+	       twins_stats.wings, twins_stats.changes);
+	ok(!failed, "%llu random kernels from seed %llu: originals and twins leave the same memory",
+	   total.kernels, o->seed);
 	if (o->count >= 100) {
 		ok(!never || o->count < 300, "every feature was generated");
 		ok(total.refused * 3 < total.kernels, "most of them are rewritten");
-		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs, "runs are evicted and grow");
+		ok(twins_stats.left > twins_stats.runs && twins_stats.wings > twins_stats.runs,
+		   "runs are evicted and grow");
 		if (o->resumable)
-			ok(twins_stats.suspended > twins_stats.resumable, "block-tasks are left in their middle and resumed");
+			ok(twins_stats.suspended > twins_stats.resumable,
+			   "block-tasks are left in their middle and resumed");
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = { .count = COUNT, .seed = 1, .runs = 3, .reduce = true, .plain = true, .resumable = true };
+	struct options o = { .count = COUNT, .seed = 1, .runs = 3, .reduce = true, .plain = true,
+			     .resumable = true };
 	unsigned int failed = 0;
 	unsigned long long i;
 	int a;
@@ -262,8 +285,10 @@ int main(int argc, char **argv)
 			o.runs = (unsigned int)strtoul(v, NULL, 0);
 		else if (v && !strcmp(argv[a], "--dir") && ++a)
 			o.dir = v;
-		else if (!v || strcmp(argv[a], "--weight") || !gen_options_weight(&o.gen, argv[++a]))
-			return fprintf(stderr, "usage: %s [--count N] [--seed S] [--runs N] [--weight NAME=N] [--dir DIR] [--no-reduce] "
+		else if (!v || strcmp(argv[a], "--weight") ||
+			 !gen_options_weight(&o.gen, argv[++a]))
+			return fprintf(stderr, "usage: %s [--count N] [--seed S] [--runs N] "
+				       "[--weight NAME=N] [--dir DIR] [--no-reduce] "
 				       "[--resumable|--plain]\n", argv[0]), 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -30,7 +30,8 @@ bool gen_options_weight(struct gen_options *o, const char *name_is_n)
 	char *end;
 
 	for (i = 0; is && i < GEN_FEATURE_COUNT; i++) {
-		if (strlen(gen_feature_name[i]) != (size_t)(is - name_is_n) || strncmp(gen_feature_name[i], name_is_n, is - name_is_n))
+		if (strlen(gen_feature_name[i]) != (size_t)(is - name_is_n) ||
+		    strncmp(gen_feature_name[i], name_is_n, is - name_is_n))
 			continue;
 		o->weight[i] = (unsigned int)strtoul(is + 1, &end, 10);
 		return is[1] && !*end;
@@ -162,7 +163,8 @@ static void print_text(FILE *f, const struct gen_text *t)
 
 	for (l = t->first; l; l = l->next)
 		if (!l->off)
-			fprintf(f, "%s%s\n", strchr("}{.$", l->text[0]) || strchr(l->text, ':') ? "" : "\t", l->text);
+			fprintf(f, "%s%s\n", strchr("}{.$", l->text[0]) ||
+				strchr(l->text, ':') ? "" : "\t", l->text);
 }
 
 static void print_nodes(FILE *f, const struct gen_node *n)
@@ -196,11 +198,13 @@ char *gen_print(const struct gen_kernel *k)
 void gen_print_launch(const struct gen_kernel *k, FILE *f)
 {
 	const struct test_launch *t = &k->launch;
-	static const char *const fills[] = { [FILL_ZERO] = "out", [FILL_WORDS] = "io", [FILL_FLOATS] = "inf" };
+	static const char *const fills[] = { [FILL_ZERO] = "out", [FILL_WORDS] = "io",
+					     [FILL_FLOATS] = "inf" };
 	unsigned int i;
 
-	fprintf(f, "%s block grid=%u,%u,%u block=%u,%u,%u shared=%zu%s params=", t->kernel, t->grid[0], t->grid[1], t->grid[2],
-		t->block_dim[0], t->block_dim[1], t->block_dim[2], t->dynamic, t->ordered ? " ordered" : "");
+	fprintf(f, "%s block grid=%u,%u,%u block=%u,%u,%u shared=%zu%s params=", t->kernel,
+		t->grid[0], t->grid[1], t->grid[2], t->block_dim[0], t->block_dim[1],
+		t->block_dim[2], t->dynamic, t->ordered ? " ordered" : "");
 	for (i = 0; i < t->n_params; i++) {
 		const struct test_param *p = &t->params[i];
 

@@ -7,7 +7,8 @@
 
 enum level { LEVEL_THREAD, LEVEL_WARP, LEVEL_BLOCK };
 
-#define OWN_WORDS	16	/* of `out` a thread: 8 for statements, 8 for what the registers hold at the end */
+/* of `out` a thread: 8 for statements, 8 for what the registers hold at the end */
+#define OWN_WORDS	16
 #define IN_WORDS	1024
 #define CELLS		16	/* of 4 bytes in acc, then CELLS64 of 8 */
 #define CELLS64		8
@@ -34,7 +35,8 @@ struct gen {
 	bool full_warps;	/* rows, or a single one, of whole warps */
 	bool exits;		/* threads may leave early */
 	bool exit_barriers;	/* with other barriers than 0 beside */
-	bool shared, dynamic, cells, local, async, indirect, variables, gathers;	/* wanted in this kernel */
+	/* wanted in this kernel */
+	bool shared, dynamic, cells, local, async, indirect, variables, gathers;
 	bool table_const;	/* where the table of functions is */
 	bool linear;		/* %lin is %tid.x */
 	unsigned int labels, counters;
@@ -52,7 +54,8 @@ struct place {
 	unsigned int depth;
 	unsigned int times;		/* how often it may run, at most */
 	int *left;			/* statements to come */
-	unsigned int *cost, most;	/* instructions of a thread so far, roughly, and when to stop */
+	unsigned int *cost, most;	/* instructions of a thread so far, roughly, and when to
+					 * stop */
 	bool *dirty;			/* shared memory was read since the last barrier */
 	unsigned int n_out;
 	unsigned int out[NEST_MAX];	/* labels that branches may leave loops to, by number */
@@ -69,7 +72,8 @@ void *gen_alloc(struct gen_kernel *k, size_t size);
 const char *gen_text(struct gen *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct gen_node *gen_node(struct place *p, int feature);
 /* Lines of @n's part @i; several at once, separated by newlines */
-void gen_line(struct gen *g, struct gen_node *n, unsigned int i, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void gen_line(struct gen *g, struct gen_node *n, unsigned int i, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 #define L(n, ...) gen_line(p->g, n, 0, __VA_ARGS__)
 
 /* The children of a compound node, at a level that is at most the parent's */
@@ -99,7 +103,8 @@ void gen_clean(struct place *p);	/* a barrier, if shared memory may still be rea
 /* functions.c */
 void gen_functions(struct place *p);	/* at the module's level */
 void gen_call(struct place *p, enum gen_feature what);
-const char *gen_table(struct gen *g);	/* the table of those that are called through pointers; NULL there are none */
+/* the table of those that are called through pointers; NULL there are none */
+const char *gen_table(struct gen *g);
 /* kernel.c */
 void gen_registers(struct place *p, bool kernel);
 

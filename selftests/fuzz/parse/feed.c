@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* feed NAME FILE-OR-DIRECTORY...: the target without libFuzzer, one TAP result for each argument. */
+/*
+ * feed NAME FILE-OR-DIRECTORY...: the target without libFuzzer, one TAP result for each argument.
+ */
 #include <dirent.h>
 #include <sys/stat.h>
 #include "fuzz.h"
@@ -73,7 +75,8 @@ int main(int argc, char **argv)
 			bad = feed(argv[i]);
 			n = 1;
 		}
-		printf("%sok %d - %s: %u inputs of %s\n", bad ? "not " : "", i - 1, argv[1], n, argv[i]);
+		printf("%sok %d - %s: %u inputs of %s\n", bad ? "not " : "", i - 1, argv[1],
+		       n, argv[i]);
 		failed |= bad;
 	}
 	printf("1..%d\n", argc - 2);

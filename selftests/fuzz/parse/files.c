@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The quota files: which one, the device's SMs less one, the text. What is stored is shown, and what is shown stores the same;
- * what is refused changes nothing.
+ * The quota files: which one, the device's SMs less one, the text. What is stored is shown, and
+ * what is shown stores the same; what is refused changes nothing.
  */
 #include "kmod/core/core.h"
 #include "fuzz.h"
@@ -42,12 +42,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, n);
 	text[n] = 0;
 	i = gsc_file_find(text);
-	MUST(i == -ENOENT || (i >= 0 && i < GSC_FILE_COUNT && !strcmp(gsc_file_name[i], text)), "%d", i);
+	MUST(i == -ENOENT || (i >= 0 && i < GSC_FILE_COUNT && !strcmp(gsc_file_name[i], text)),
+	     "%d", i);
 
 	file = data[0] % (GSC_FILE_COUNT + 1);
 	memset(&dev, 0, sizeof(dev));
 	memset(&group, 0, sizeof(group));
-	MUST(!gsc_device_init(&dev, &ops, data[1] + 1u) && !gsc_group_init(&group, &dev.root), "set up");
+	MUST(!gsc_device_init(&dev, &ops, data[1] + 1u) && !gsc_group_init(&group, &dev.root),
+	     "set up");
 	n = size - 2 < sizeof(text) - 1 ? size - 2 : sizeof(text) - 1;
 	memcpy(text, data + 2, n);
 	text[n] = 0;
@@ -62,8 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (i)
 		MUST(!strcmp(before, shown), "refused '%s', and %s is now %s", text, before, shown);
 	else
-		MUST(!gsc_group_store(&group, file, shown, 2000), "'%s' gives %s, which is refused", text, shown);
-	MUST(gsc_group_show(&group, file, again, sizeof(again)) > 0 && !strcmp(shown, again), "%s is %s", shown, again);
+		MUST(!gsc_group_store(&group, file, shown, 2000), "'%s' gives %s, which is refused",
+		     text, shown);
+	MUST(gsc_group_show(&group, file, again, sizeof(again)) > 0 && !strcmp(shown, again),
+	     "%s is %s", shown, again);
 	gsc_commit(&dev, 2000);
 	MUST(!gsc_check(&dev), "invariant %d after '%s'", gsc_check(&dev), text);
 	return 0;

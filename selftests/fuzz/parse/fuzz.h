@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A fuzz target is one function that is given bytes. It is built twice: with libFuzzer (`make fuzz`), and with feed.c, which
- * gives it the files that were kept (`make check`). What must hold of any input is a MUST; it ends the process.
+ * A fuzz target is one function that is given bytes. It is built twice: with libFuzzer (`make
+ * fuzz`), and with feed.c, which gives it the files that were kept (`make check`). What must hold
+ * of any input is a MUST; it ends the process.
  */
 #ifndef FUZZ_H
 #define FUZZ_H

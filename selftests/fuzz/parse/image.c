@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Module images and executables: the architecture, then the image. Never more than what was given is read. */
+/*
+ * Module images and executables: the architecture, then the image. Never more than what was given
+ * is read.
+ */
 #include "rewriter/tools/gsrewrite.h"
 #include "fuzz.h"
 
@@ -13,12 +16,14 @@ static void one(const uint8_t *image, size_t size, unsigned int arch)
 	/* a wrapper is a pointer into the program that registers it */
 	if (gsr_image_kind(image, size) == GSR_IMAGE_WRAPPER)
 		return;
-	MUST(gsr_image_size(image, size) <= size, "%zu of %zu bytes", gsr_image_size(image, size), size);
+	MUST(gsr_image_size(image, size) <= size, "%zu of %zu bytes",
+	     gsr_image_size(image, size), size);
 	status = gsr_image_ptx(image, size, arch, &ptx, &n, &err);
 	if (status == GSR_OK)
 		MUST(ptx && strlen(ptx) == n, "%zu bytes", n);
 	else
-		MUST(!ptx && !n && err.status == status && !strncmp(err.message, "<image>: ", 9), "status %d", status);
+		MUST(!ptx && !n && err.status == status && !strncmp(err.message, "<image>: ", 9),
+		     "status %d", status);
 	free(ptx);
 }
 
@@ -45,7 +50,8 @@ static void section(const uint8_t *data, size_t size, const char *name, unsigned
 		one(units[k].data, units[k].size, arch);
 		k++;
 	}
-	if (gsr_program_ptx(k ? units[0].data : NULL, k ? units[0].size : 0, units, k, arch, &ptx, &n, &err) == GSR_OK)
+	if (gsr_program_ptx(k ? units[0].data : NULL, k ? units[0].size : 0, units, k, arch, &ptx,
+			    &n, &err) == GSR_OK)
 		MUST(ptx && strlen(ptx) == n, "%zu bytes", n);
 	else
 		MUST(!ptx && !n && !strncmp(err.message, "<image>: ", 9), "%s", err.message);

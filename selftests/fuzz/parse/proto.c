@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedd's protocol: what four peers send, to all of the daemon but its options and its rewrite worker, through sockets.
- * The input is a list of steps. Each begins with a byte: 2 bits which peer, 3 bits what it does, 1 bit asynchronous, 2 bits
- * how many descriptors go along; so that a few bytes make a packet whose sizes are right, and the rest of the input is raw.
+ * gschedd's protocol: what four peers send, to all of the daemon but its options and its rewrite
+ * worker, through sockets. The input is a list of steps. Each begins with a byte: 2 bits which
+ * peer, 3 bits what it does, 1 bit asynchronous, 2 bits how many descriptors go along; so that a
+ * few bytes make a packet whose sizes are right, and the rest of the input is raw.
  */
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -16,10 +17,12 @@
 #define STEPS	64
 
 /* what gschedd/main.c and gschedd/rewrite.c have */
-struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .nvml = "", .log_level = -1 };
+struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .nvml = "",
+		       .log_level = -1 };
 struct rewrite_stats rewrite_stats;
 
-int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct gsp_rewrite *req, int fd)
+int rewrite_request(struct conn *conn, const struct gsp_header *h,
+		    const struct gsp_rewrite *req, int fd)
 {
 	return -ENOSYS;
 }
@@ -44,7 +47,8 @@ static void peer_open(struct guest *p)
 {
 	int pair[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), "socketpair");
+	MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair),
+	     "socketpair");
 	p->fd = pair[0];
 	p->page = NULL;
 	MUST(!conn_open(pair[1], 1000, false), "conn_open");
@@ -58,7 +62,10 @@ static void peer_close(struct guest *p)
 		munmap(p->page, sizeof(*p->page));
 }
 
-/* What came for the peer; descriptors are those of ATTACH, whose second is the client's page, or of STATUS */
+/*
+ * What came for the peer; descriptors are those of ATTACH, whose second is the client's page, or of
+ * STATUS
+ */
 static void peer_read(struct guest *p)
 {
 	union {
@@ -83,7 +90,8 @@ static void peer_read(struct guest *p)
 		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(fds, CMSG_DATA(cm), n * sizeof(int));
 		if (n == 2 && in.h.type == GSP_ATTACH && !p->page) {
-			void *map = mmap(NULL, sizeof(*p->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+			void *map = mmap(NULL, sizeof(*p->page), PROT_READ | PROT_WRITE,
+					 MAP_SHARED, fds[1], 0);
 
 			p->page = map == MAP_FAILED ? NULL : map;
 		}
@@ -100,7 +108,8 @@ static void turn(void)
 	for (i = 0; i < PEERS; i++) {
 		struct conn *conn, *next;
 
-		for (conn = container_of(conns.next, struct conn, node); &conn->node != &conns; conn = next) {
+		for (conn = container_of(conns.next, struct conn, node); &conn->node != &conns;
+		     conn = next) {
 			next = container_of(conn->node.next, struct conn, node);
 			if (conn == peers[i].conn)
 				conn->src.ready(&conn->src, EPOLLIN);
@@ -194,7 +203,8 @@ static void step(const uint8_t **data, size_t *size)
 		if (*size < 6)
 			break;
 		if (p->page)
-			memcpy((uint32_t *)&p->page->slot[(*data)[0] % GSCHED_SLOTS] + (*data)[1] % 16, *data + 2, 4);
+			memcpy((uint32_t *)&p->page->slot[(*data)[0] % GSCHED_SLOTS] +
+			       (*data)[1] % 16, *data + 2, 4);
 		*data += 6;
 		*size -= 6;
 		return;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The whole rewriter, both kinds of twins: what it makes parses, holds every twin it claims, and its description survives. */
+/*
+ * The whole rewriter, both kinds of twins: what it makes parses, holds every twin it claims, and
+ * its description survives.
+ */
 #include "rewriter/ptx/ptx.h"
 #include "fuzz.h"
 
@@ -11,14 +14,16 @@ static void check_twins(const struct gsr_rewrite *rw)
 	char *name;
 
 	for (i = 0; i < rw->n_kernels; i++) {
-		MUST(rw->kernels[i].name && rw->kernels[i].reason && rw->kernels[i].reason[0], "kernel %u", i);
+		MUST(rw->kernels[i].name && rw->kernels[i].reason && rw->kernels[i].reason[0],
+		     "kernel %u", i);
 		blocks += rw->kernels[i].tier == GSR_TIER_BLOCK;
 	}
 	MUST(!blocks == !rw->ptx, "%u twins", blocks);
 	if (!rw->ptx)
 		return;
 	MUST(strlen(rw->ptx) == rw->ptx_size, "size");
-	MUST(gsr_parse(rw->ptx, rw->ptx_size, "twins", &m, &err) == GSR_OK, "%s in\n%s", err.message, rw->ptx);
+	MUST(gsr_parse(rw->ptx, rw->ptx_size, "twins", &m, &err) == GSR_OK, "%s in\n%s",
+	     err.message, rw->ptx);
 	for (i = 0; i < rw->n_kernels; i++) {
 		const struct gsr_kernel *k = &rw->kernels[i];
 		const struct gsr_function *f;
@@ -31,7 +36,8 @@ static void check_twins(const struct gsr_rewrite *rw)
 		strcat(strcpy(name, k->name), GSR_SUFFIX);
 		f = gsr_module_function(m, name);
 		MUST(f && f->entry && f->body, "no %s in\n%s", name, rw->ptx);
-		MUST(f->n_params == k->params + 1 + (k->n_references > 0) && k->launch_offset >= k->param_size, "parameters of %s", name);
+		MUST(f->n_params == k->params + 1 + (k->n_references > 0) &&
+		     k->launch_offset >= k->param_size, "parameters of %s", name);
 		free(name);
 	}
 	gsr_module_free(m);
@@ -64,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < 2; i++) {
 		opts.resumable = opts.modes = i;
 		if (gsr_rewrite_ptx((const char *)data, size, &opts, &rw, &err) != GSR_OK) {
-			MUST(!rw.ptx && !rw.kernels && err.status != GSR_OK && err.message[0], "status %d", err.status);
+			MUST(!rw.ptx && !rw.kernels && err.status != GSR_OK && err.message[0],
+			     "status %d", err.status);
 			continue;
 		}
 		check_twins(&rw);
