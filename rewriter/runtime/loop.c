@@ -87,7 +87,7 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
 	if (cleanup->warpsync)
-		n += gsr_insert_text(p, f, body, cleanup->warpsync);
+		n += gsr_insert_format(p, f, body, gsr_warpsync_init, cleanup->warpsync);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, init_resumable);
@@ -97,7 +97,7 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (cleanup->swbarrier)
-		n += gsr_insert_text(p, f, body, gsr_swbarrier_init);
+		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#r1", "%#r0");
 	if (!r) {
 		n += gsr_insert_text(p, f, body, started);
 		n += gsr_insert_format(p, f, body, gsr_converge_and_sync, id);

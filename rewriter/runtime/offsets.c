@@ -131,6 +131,12 @@ static __attribute__((used)) void offsets(void)
 	CONSTANT(GSR_TASK_DEADLINE);
 	CONSTANT(GSR_RESUME_START);
 	CONSTANT(GSR_RESUME_BACK);
+	CONSTANT(GSR_PHASES_NUMBER);
+	CONSTANT(GSR_PHASES_SUMS);
+	CONSTANT(GSR_WARP_EXITED);
+	CONSTANT(GSR_WARP_ABSENT);
+	CONSTANT(GSR_WARP_SIZE);
+	CONSTANT(GSR_MBARRIERS_MAX);
 
 	/* the worker finds copies by their line */
 	_Static_assert(offsetof(struct gsr_control, relay) == 0 &&

@@ -12,7 +12,7 @@
 /* What a block-task leaves behind that must be cleaned up before the next one */
 struct gsr_cleanup {
 	bool cp_async, bulk, mbarriers, alloca, swbarrier;
-	const char *warpsync;		/* text that initialises software warp syncs; NULL: none */
+	const char *warpsync;		/* variable of software warp syncs; NULL: none */
 };
 
 /* loop.c: inserts the worker's loop. @resume: NULL unless the twin is resumable */

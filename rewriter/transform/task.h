@@ -16,11 +16,11 @@
 #define GSR_TASK_NCTAID		16	/* u32[4]; for functions and resumable twins */
 #define GSR_TASK_TIME		32	/* u32: %globaltimer of the last fetch */
 #define GSR_TASK_COUNT		36	/* u32: its batch size; 0: there was none */
-#define GSR_TASK_INDEX		40	/* u32: where its counter was; in a static range: the next one */
+#define GSR_TASK_INDEX		40	/* u32: where its counter was; of a static range: next one */
 #define GSR_TASK_COUNTER	44	/* u32: the counter that was */
 /* u32: number of the static range; in the upper half how often this worker has looked for one */
 #define GSR_TASK_RANGE		44
-#define GSR_TASK_LIMIT		48	/* u32: the least limit that includes it: position + weight */
+#define GSR_TASK_LIMIT		48	/* u32: least limit that includes it: position + weight */
 #define GSR_TASK_RAN		52	/* u32: block-tasks that this worker ran */
 #define GSR_TASK_BIT		56	/* u32: its bit in a word of control.sm; 0: none */
 #define GSR_TASK_WORD		60	/* u32: offset of that word in gsr_control */
@@ -44,7 +44,17 @@
 #define GSR_TASK_LOOK		116	/* u32: 2: the first warp must poll; 1: as FLAG */
 #define GSR_TASK_DEADLINE	120	/* u32: %clock of the next poll */
 
-#define GSR_STR_(x)		#x
-#define GSR_STR(x)		GSR_STR_(x)
+/* The shared variable PREFIX "phases" (swbarrier.c) */
+#define GSR_PHASES_NUMBER	4	/* u32: number of the phase */
+/*
+ * u32[2]: accumulators for reductions in even and odd phases; the thread that ends a phase clears
+ * the next one's
+ */
+#define GSR_PHASES_SUMS		8
+
+/* A warp's words for software warp sync (warpsync.c): one a lane, then */
+#define GSR_WARP_EXITED		128	/* u32: lanes that have exited, or do not exist */
+#define GSR_WARP_ABSENT		132	/* u32: lanes that do not exist */
+#define GSR_WARP_SIZE		136
 
 #endif /* GSR_TASK_H */
