@@ -7,14 +7,14 @@
  * no signature and no prototype changes.
  *
  * The kernel clears the byte in front of each such call, so it needs no initialisation. The
- * PTX is in runtime/exits.ptx.
+ * PTX is in exits.ptx.
  *
  * In: functions that are not inlined, and kernels that call them. Out: gsr_fn.may_exit and
  * keeps_barriers; the code. Assumes gsr_barriers_prepare().
  */
 #include <string.h>
 #include "transform.h"
-#include "rewriter/runtime/exits.ptx.h"
+#include "rewriter/transform/exits.ptx.h"
 
 struct exits {
 	struct gsr_pass *p;

@@ -5,7 +5,7 @@
  * initialises, and thread 0 invalidates them between two block-tasks.
  *
  * The list is a shared variable: the number of addresses, then the addresses. The PTX is in
- * runtime/mbarriers.ptx.
+ * mbarriers.ptx.
  *
  * In: functions that initialise mbarriers. Out: the same with updates of the list. Assumes that the
  * loop inserts the invalidation; an address of an unknown form is refused
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "transform.h"
-#include "rewriter/runtime/mbarriers.ptx.h"
+#include "rewriter/transform/mbarriers.ptx.h"
 
 /* Bits of a register by its declaration; 0 unknown, or more than one of the name */
 static unsigned int register_bits(const struct gsr_function *f, const char *name)

@@ -9,11 +9,11 @@
  *
  * In: a kernel, and which barriers are converted. Out: jumps in place of returns and of such
  * barriers, and the meeting. Assumes that no inner scopes enclose sites (scopes.c), and that the
- * loop inserts the meeting at the end. The PTX is in runtime/meeting.ptx.
+ * loop inserts the meeting at the end. The PTX is in meeting.ptx.
  */
 #include <string.h>
 #include "transform.h"
-#include "rewriter/runtime/meeting.ptx.h"
+#include "rewriter/transform/meeting.ptx.h"
 
 void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns)
 {

@@ -18,7 +18,7 @@
  */
 #include <string.h>
 #include "resume.h"
-#include "rewriter/runtime/stripmine.ptx.h"
+#include "rewriter/transform/stripmine.ptx.h"
 
 #define SHORT	8	/* assumed trip count of a loop, for its weight */
 

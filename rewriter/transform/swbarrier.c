@@ -12,14 +12,14 @@
  *
  * The shared variable PREFIX "phases": its first word counts arrivals in this phase and, in the
  * upper half, threads that have not exited. The others are GSR_PHASES_* (task.h). The PTX is in
- * runtime/swbarrier.ptx.
+ * swbarrier.ptx.
  *
  * In: kernels whose functions have such barriers. Out: gsr_fn.swbarrier; the code. Assumes graphs,
  * and that whatever inserts an exit marks it.
  */
 #include <string.h>
 #include "transform.h"
-#include "rewriter/runtime/swbarrier.ptx.h"
+#include "rewriter/transform/swbarrier.ptx.h"
 
 /* In front of @s; NULL: at the end of the function */
 static unsigned int insert_leave(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s)

@@ -13,13 +13,13 @@
  * has not arrived here, and may exit there.
  *
  * The shared variable PREFIX "gathers" (or "own_gathers"), by warp: 32 words, one per lane, then
- * GSR_WARP_* (task.h). The PTX is in runtime/warpsync.ptx.
+ * GSR_WARP_* (task.h). The PTX is in warpsync.ptx.
  *
  * In: functions with gsr_fn.warpsync, or a kernel whose struct gsr_end says so. Out: the code.
  * Assumes graphs.
  */
 #include "transform.h"
-#include "rewriter/runtime/warpsync.ptx.h"
+#include "rewriter/transform/warpsync.ptx.h"
 
 struct context {
 	struct gsr_pass *p;
