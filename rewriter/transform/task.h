@@ -16,8 +16,8 @@
 #define GSR_TASK_NCTAID		16	/* u32[4]; for functions and resumable twins */
 #define GSR_TASK_TIME		32	/* u32: %globaltimer of the last fetch */
 #define GSR_TASK_COUNT		36	/* u32: its batch size; 0: there was none */
-#define GSR_TASK_INDEX		40	/* u32: where its counter was; in a static range: next */
-#define GSR_TASK_COUNTER	44	/* u32: the counter that was */
+#define GSR_TASK_INDEX		40	/* u32: position of the last fetch; of a range: next one */
+#define GSR_TASK_COUNTER	44	/* u32: the counter of the last fetch */
 /* u32: number of the static range; in the upper half how often this worker has looked for one */
 #define GSR_TASK_RANGE		44
 #define GSR_TASK_LIMIT		48	/* u32: least limit that includes it: position + weight */
