@@ -20,14 +20,14 @@
  *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below relay / weight.
  *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
  *     of every window. So the window counts SMs, or workers, of those that are there.
- *  2. scheduling point: load the window and until when it is good (16 bytes, one L2 access): at first control.relay and
- *     control.next_poll, which the launcher has written and the worker stores to its control.copy; then,
- *     and with GSR_LAUNCH_WHOLE at once, that copy. If %globaltimer is past that, swap it for now + poll_ns;
- *     who wins takes control.relay into its copy, and
- *     if it is past control.next_poll too and the swap succeeds there, gives the copies new times, from now + poll_ns on,
- *     poll_ns / 4 apart, and reads the window from the page (launch.window, host memory, volatile): if it changed into
- *     control.relay and all copies, and its lower half to stat.seen_limit. If the window excludes this worker's position: leave
- *     early. A resumable twin looks at control.relay and control.next_poll always.
+ *  2. scheduling point: load the window and its expiry (16 bytes, one L2 access) from control.copy[%ctaid.x & last_copy],
+ *     which is valid from the start with GSR_LAUNCH_WHOLE; else the worker stores control.relay and control.next_poll there
+ *     when it starts, which the launcher has written. If %globaltimer is past the expiry, swap that for now + poll_ns; the
+ *     worker that wins takes control.relay into its copy. If control.next_poll is past too and the swap succeeds there, it
+ *     gives the copies new expiries, from now + poll_ns on, poll_ns / 4 apart, and reads the window from the page
+ *     (launch.window, host memory, volatile): if that has changed, it goes to control.relay and all copies, and its lower half
+ *     to stat.seen_limit. If the window excludes this worker's position: leave early. A resumable twin polls control.relay and
+ *     control.next_poll always. With GSR_LAUNCH_NO_WINDOW the position is one that no window excludes.
  *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
  *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last
  *     fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the last n, a power of two.
@@ -41,8 +41,10 @@
  *  4. run the body for these, then 2.
  *     A resumable twin polls in loops and barriers of the body as well, as in 2. If it must leave, all threads save
  *     what they hold to the record, which waits then, and the worker leaves early; its block-task is not counted as run.
- *  5. leave: clear the bit, and by rank with the last of the SM its rank and the rank's bit; fence.sys; done = atom.add(control.done, number this worker ran). Who brings it to total
- *     stamps stat.end_ns, stores stat.finished = seq, fence.sys, then opens the gate: control.gate = seq.
+ *  5. leave: clear the bit; by rank, the last worker of the SM swaps its word for 0 and clears the rank's bit, unless another
+ *     worker has come to the SM, which then keeps the rank. fence.sys; done = atom.add(control.done, block-tasks that this worker
+ *     ran). The worker that brings it to launch.blocks stamps stat.end_ns, stores stat.finished = seq, then opens the gate by a
+ *     release: control.gate = seq.
  *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, unless another is at
  *     it (control.telling), which then looks again. With launch.ranges all are added, and those that found nothing to do store the sum
  *     too if a range may be free: then launched - left workers are there that may come by it.
@@ -57,10 +59,11 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		16	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		17	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
+#define GSR_BLOCKS_MAX		0x7fffffffu	/* of a grid: block-tasks have numbers of 31 bits */
 #define GSR_RELAY_COPIES	32
 
 /* struct gsr_launch: the extra parameter */
@@ -83,29 +86,36 @@ struct gsr_launch {
 	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
 	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counters */
 	/*
-	 * With GSR_LAUNCH_COLUMNS: the order in which block-tasks are fetched (gsr_launch_order()).
-	 * They lie in rows of 2^(width_shift + counter_shift), and so many rows as a column is deep
-	 * are a stripe. Counter N has columns N, N + counters, ... of the first stripe, then those
-	 * of the second, and so on; each fetch stays in a column. What is behind the @positions of
-	 * each counter that lie in stripes is dealt in turns, one by one.
+	 * The order in which block-tasks are fetched (gsr_launch_order()). They lie in rows of
+	 * 2^row_shift * counters, and so many rows as a column is deep are a stripe. Counter N has
+	 * columns N, N + counters, ... of the first stripe, then those of the second, and so on;
+	 * each fetch stays in a column. Position P of counter N is block-task
+	 * ((P & stripe_mask) | (P & row_mask) << row_shift | (P >> column_shift & width_mask)) *
+	 * counters + N. What is behind the @positions of each counter that lie in stripes is dealt
+	 * in turns, one by one. In strict order there is one counter and one column, the grid.
 	 */
-	uint32_t step[3];	/* from row to row, in ids; without columns to the next block-task */
+	uint32_t step[3];	/* in ids: from row to row, or in strict order to the next block-task */
 	uint32_t positions;
-	uint32_t last_counter, counter_shift;	/* counters less one, log2 of them */
-	uint32_t depth, depth_shift;
-	uint32_t width_mask, width_shift;	/* columns of a stripe that are one counter's */
+	uint32_t last_counter, counters;	/* counters is a power of two; last_counter that less one */
+	uint32_t rows, row_mask;
+	uint32_t row_shift, column_shift;
+	uint32_t width_mask, stripe_mask;
 	uint32_t fetch_first;	/* block-tasks of a worker's first fetch, a power of two */
 	struct {
 		uint32_t factor, shift;	/* n / grid[i] is (2n * factor >> 32) >> shift, n < 2^31 */
-	} divide[2];		/* divide[0].factor 0: numbers may have more bits */
+	} divide[2];
 	uint32_t last_copy;	/* of the relay's, a power of two less one: gsr_launch_order() */
+	uint32_t blocks;	/* of the grid */
+	uint32_t last_warp;	/* warps of a thread block, less one */
+	/* For the batch size: block-tasks of each counter; -workers / counters; counters / 2 workers */
+	float each, ahead, share;
+	uint32_t half_column;	/* bits of a float: half of the rows of a column; 0: no columns */
 };
 
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
 /* Only of twins that were made with gsr_options.modes, and so gsr_launch.ranges */
 #define GSR_LAUNCH_BY_INDEX	4u	/* the window counts workers, not the SMs that the task is on */
-#define GSR_LAUNCH_COLUMNS	8u	/* several counters; without it one, in the order of the block-tasks' numbers */
 #define GSR_LAUNCH_WHOLE	16u	/* a task's first launch, with the whole device for its window: no place is worse than another */
 
 /*
@@ -146,7 +156,8 @@ struct gsr_control {
 	uint8_t pad0[112];
 	uint32_t exhausted;	/* counters that are at their end, one bit each */
 	uint8_t pad1[124];
-	uint64_t done;		/* block-tasks done, counted once a worker */
+	uint32_t done;		/* block-tasks done, counted once a worker */
+	uint32_t pad_done;
 	uint32_t gate;		/* seq when all are done: cuStreamWaitValue32 waits for it */
 	uint32_t started;
 	uint32_t left;		/* workers that left early */
@@ -178,14 +189,16 @@ struct gsr_control {
 #else
 #define GSR_ASSERT(c) _Static_assert(c, #c)
 #endif
-GSR_ASSERT(sizeof(struct gsr_launch) == 160);
+GSR_ASSERT(sizeof(struct gsr_launch) == 192);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
 GSR_ASSERT(offsetof(struct gsr_launch, first) == 84);
 GSR_ASSERT(offsetof(struct gsr_launch, ranges) == 88);
 GSR_ASSERT(offsetof(struct gsr_launch, step) == 96);
-GSR_ASSERT(offsetof(struct gsr_launch, fetch_first) == 136);
+GSR_ASSERT(offsetof(struct gsr_launch, fetch_first) == 144);
+GSR_ASSERT(offsetof(struct gsr_launch, blocks) == 168);
+GSR_ASSERT(offsetof(struct gsr_launch, half_column) == 188);
 GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);
 GSR_ASSERT(offsetof(struct gsr_ranges, next) == 8320);
 GSR_ASSERT(offsetof(struct gsr_control, exhausted) == 128);

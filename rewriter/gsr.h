@@ -171,7 +171,8 @@ enum gsr_order {
 
 struct gsr_launch;
 /*
- * Once @a's grid is set. @depth: block-tasks that a worker is to fetch at once, as far as is known;
+ * Once @a's grid, of at most GSR_BLOCKS_MAX blocks, and workers are set. @depth: block-tasks that a
+ * worker is to fetch at once, as far as is known;
  * 0 it is not, and each begins with one.
  */
 void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int workers,

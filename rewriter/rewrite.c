@@ -314,8 +314,8 @@ static const char *plan_cleanup(struct twin *t)
 
 	cleanup->alloca = fn->alloca;
 	cleanup->swbarrier = fn->swbarrier;
-	cleanup->warpsync = fn->warpsync	 ? gsr_warpsync_init :
-			    t->own->own_warpsync ? gsr_warpsync_init_own :
+	cleanup->warpsync = fn->warpsync	 ? "#gathers" :
+			    t->own->own_warpsync ? "#own_gathers" :
 						   NULL;
 	t->k->early_return =
 		t->end.early || t->end.warps || cleanup->swbarrier || cleanup->warpsync;

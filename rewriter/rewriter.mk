@@ -23,10 +23,12 @@ $(B)/bin/gsrewrite: $(call objs,$(RW_TOOL_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) -lcjson -ldl -o $@
 
-# The runtime's PTX as C strings, which the C files beside it include; values of the names in it are
-# taken from the compiler's output, since a program could not run here if this is cross-compiled
+# PTX as C strings, which the C files beside it include; values of the names in it are taken from the
+# compiler's output, since a program could not run here if this is cross-compiled
 RW_RUNTIME := $(B)/obj/rewriter/runtime
-RW_FRAGMENTS := $(patsubst %,$(RW_RUNTIME)/%.ptx.h,loop position queue static suspend)
+RW_TRANSFORM := $(B)/obj/rewriter/transform
+RW_FRAGMENTS := $(patsubst %,$(RW_RUNTIME)/%.ptx.h,loop position queue static suspend) $(patsubst \
+	%,$(RW_TRANSFORM)/%.ptx.h,exits mbarriers meeting stripmine swbarrier warpsync)
 $(RW_RUNTIME)/offsets.s: rewriter/runtime/offsets.c $(FLAGS) | $(SYSROOT)
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d -S $< -o $@
@@ -34,7 +36,8 @@ $(RW_RUNTIME)/offsets.s: rewriter/runtime/offsets.c $(FLAGS) | $(SYSROOT)
 $(RW_FRAGMENTS): $(B)/obj/%.ptx.h: %.ptx rewriter/runtime/fragments.awk $(RW_RUNTIME)/offsets.s
 	$(call Q,GEN)awk -f $(word 2,$^) $(word 3,$^) $< >$@.tmp && mv $@.tmp $@
 
-RW_RUNTIME_OBJS := $(patsubst %,$(RW_RUNTIME)/%.o,loop position queue suspend)
-$(RW_RUNTIME_OBJS): CPPFLAGS += -I$(B)/obj -Wunused-const-variable=2
-$(RW_RUNTIME_OBJS): $(RW_FRAGMENTS)
+RW_FRAGMENT_OBJS := $(patsubst %,$(RW_RUNTIME)/%.o,loop position queue suspend) $(patsubst \
+	%,$(RW_TRANSFORM)/%.o,exits mbarriers returns stripmine swbarrier warpsync)
+$(RW_FRAGMENT_OBJS): CPPFLAGS += -I$(B)/obj -Wunused-const-variable=2
+$(RW_FRAGMENT_OBJS): $(RW_FRAGMENTS)
 include selftests/rewriter/rewriter-tests.mk

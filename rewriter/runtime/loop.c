@@ -87,17 +87,17 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	body = f->first;
 	gsr_insert_text(p, f, body, declarations);
 	if (cleanup->warpsync)
-		n += gsr_insert_text(p, f, body, cleanup->warpsync);
+		n += gsr_insert_format(p, f, body, gsr_warpsync_init, cleanup->warpsync);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
 	if (r)
 		n += gsr_insert_text(p, f, body, init_resumable);
 	else
 		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
-	n += gsr_position_claim(p, f, body, r);
+	n += gsr_position_claim(p, f, body, r, ids->shared);
 	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (cleanup->swbarrier)
-		n += gsr_insert_text(p, f, body, gsr_swbarrier_init);
+		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#r1", "%#r0");
 	if (!r) {
 		n += gsr_insert_text(p, f, body, started);
 		n += gsr_insert_format(p, f, body, gsr_converge_and_sync, id);
@@ -112,13 +112,14 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	n += gsr_insert_text(p, f, body, r ? schedule : schedule_copies);
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
-	n += gsr_insert_text(p, f, body, unless_window);
+	if (p->modes)
+		n += gsr_insert_text(p, f, body, unless_window);
 	n += gsr_insert_text(p, f, body, test_expiry);
 	n += gsr_insert_text(p, f, body, test_window);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (r)
 		n += gsr_resume_fetch(p, f, body);
-	n += gsr_queue_take(p, f, body, r);
+	n += gsr_queue_take(p, f, body, r, r ? GSR_IDS_ALL : ids->held);
 	if (r) {
 		n += gsr_insert_text(p, f, body, tell_resumable);
 		n += gsr_insert_text(p, f, body, count_ran);
@@ -129,6 +130,8 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 			     ids->aside ? tell_ids_aside :
 					  tell_ids);
 	if (!r) {
+		if (ids->aside)
+			n += gsr_insert_text(p, f, body, ids->held > 1 ? tell_all : tell_x);
 		n += gsr_insert_text(p, f, body, count_ran);
 		n += gsr_insert_text(p, f, body, "$#wait:\n");
 	}
@@ -137,6 +140,10 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 			     r		? read_resumable :
 			     ids->aside ? read_ids_aside :
 					  read_ids);
+	if (!r && ids->aside) {
+		n += gsr_insert_text(p, f, body, ids->held > 1 ? read_all : read_x);
+		n += gsr_insert_text(p, f, body, leave_if_stopped);
+	}
 	/* in this order; the jump comes last */
 	code = first_code(body);
 	if (!r && sites->n)
@@ -156,7 +163,8 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	return n;
 }
 
-static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f, bool resumable)
+static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f, bool resumable,
+				      const struct gsr_ids *ids)
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
@@ -165,8 +173,9 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 	if (resumable)
 		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
 	n += gsr_insert_text(p, f, NULL, excluded);
-	n += gsr_queue_seldom(p, f, resumable);
-	n += gsr_insert_text(p, f, NULL, divide_wide);
+	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);
+	if (!resumable)
+		n += gsr_insert_text(p, f, NULL, stop);
 	return p->modes ? n + gsr_insert_text(p, f, NULL, static_take) : n;
 }
 
@@ -215,5 +224,5 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	else if (r)
 		n += gsr_insert_text(p, f, NULL, "bra $#out;\n");
 	n += gsr_insert_text(p, f, NULL, tell_count);
-	return n + insert_cold_paths(p, f, r);
+	return n + insert_cold_paths(p, f, r, ids);
 }

@@ -43,20 +43,27 @@ static __attribute__((used)) void offsets(void)
 	VALUE("launch.step.z", offsetof(struct gsr_launch, step[2]));
 	FIELD(launch, positions);
 	FIELD(launch, last_counter);
-	FIELD(launch, counter_shift);
-	FIELD(launch, depth);
-	FIELD(launch, depth_shift);
+	FIELD(launch, counters);
+	FIELD(launch, rows);
+	FIELD(launch, row_mask);
+	FIELD(launch, row_shift);
+	FIELD(launch, column_shift);
 	FIELD(launch, width_mask);
-	FIELD(launch, width_shift);
+	FIELD(launch, stripe_mask);
 	FIELD(launch, fetch_first);
 	VALUE("launch.divide.x.factor", offsetof(struct gsr_launch, divide[0].factor));
 	VALUE("launch.divide.x.shift", offsetof(struct gsr_launch, divide[0].shift));
 	VALUE("launch.divide.y.factor", offsetof(struct gsr_launch, divide[1].factor));
 	VALUE("launch.divide.y.shift", offsetof(struct gsr_launch, divide[1].shift));
 	FIELD(launch, last_copy);
+	FIELD(launch, blocks);
+	FIELD(launch, last_warp);
+	FIELD(launch, each);
+	FIELD(launch, ahead);
+	FIELD(launch, share);
+	FIELD(launch, half_column);
 	CONSTANT(GSR_LAUNCH_NO_WINDOW);
 	CONSTANT(GSR_LAUNCH_BY_INDEX);
-	CONSTANT(GSR_LAUNCH_COLUMNS);
 	CONSTANT(GSR_LAUNCH_WHOLE);
 
 	FIELD(control, relay);
@@ -101,7 +108,6 @@ static __attribute__((used)) void offsets(void)
 	VALUE("GSR_TASK_CTAID_W", GSR_TASK_CTAID + 12);
 	CONSTANT(GSR_TASK_RESUME);
 	CONSTANT(GSR_TASK_NCTAID);
-	CONSTANT(GSR_TASK_TOTAL);
 	CONSTANT(GSR_TASK_RAN);
 	CONSTANT(GSR_TASK_INDEX);
 	CONSTANT(GSR_TASK_NEAR);
@@ -109,7 +115,6 @@ static __attribute__((used)) void offsets(void)
 	CONSTANT(GSR_TASK_BIT);
 	CONSTANT(GSR_TASK_TIME);
 	CONSTANT(GSR_TASK_EARLY);
-	CONSTANT(GSR_TASK_WARPS);
 	CONSTANT(GSR_TASK_WORD);
 	CONSTANT(GSR_TASK_COME);
 	CONSTANT(GSR_TASK_ASIDE);
@@ -126,8 +131,14 @@ static __attribute__((used)) void offsets(void)
 	CONSTANT(GSR_TASK_DEADLINE);
 	CONSTANT(GSR_RESUME_START);
 	CONSTANT(GSR_RESUME_BACK);
+	CONSTANT(GSR_PHASES_NUMBER);
+	CONSTANT(GSR_PHASES_SUMS);
+	CONSTANT(GSR_WARP_EXITED);
+	CONSTANT(GSR_WARP_ABSENT);
+	CONSTANT(GSR_WARP_SIZE);
+	CONSTANT(GSR_MBARRIERS_MAX);
 
-	/* the worker polls the relay like a copy, and finds copies by their line */
+	/* the worker finds copies by their line */
 	_Static_assert(offsetof(struct gsr_control, relay) == 0 &&
 			       offsetof(struct gsr_control, next_poll) ==
 				       offsetof(struct gsr_control, copy[0].until) -
@@ -135,7 +146,6 @@ static __attribute__((used)) void offsets(void)
 			       offsetof(struct gsr_control, copy) % sizeof(control->copy[0]) == 0,
 		       "as a copy");
 	VALUE("COPY_SHIFT", __builtin_ctz(sizeof(control->copy[0])));
-	VALUE("COPIES_BEFORE", offsetof(struct gsr_control, copy) / sizeof(control->copy[0]) - 1);
 	VALUE("LAST_SM", GSR_SMS_MAX - 1);
 	VALUE("LIMIT_MAX", GSR_SMS_MAX * 1024);		/* the window of the whole device */
 	VALUE("NO_NUMBER", GSR_SMS_MAX * 2048 - 1);	/* of a worker outside of all windows */

@@ -11,7 +11,7 @@
 #include "rewriter/runtime/position.ptx.h"
 
 unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
-				bool resumable)
+				bool resumable, bool shared)
 {
 	unsigned int n = gsr_insert_text(p, f, at, load_launch);
 
@@ -28,10 +28,15 @@ unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, stru
 	n += gsr_insert_text(p, f, at, position);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, index_position);
+	if (!p->modes)
+		n += gsr_insert_text(p, f, at, ignore_window);
 	n += gsr_insert_text(p, f, at, positioned);
+	if (resumable || shared)
+		n += gsr_insert_text(p, f, at, init_grid);
+	n += gsr_insert_text(p, f, at, resumable ? init_records : init_copy);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, first_range);
-	return n + gsr_insert_text(p, f, at, resumable ? init_resumable_state : init_state);
+	return n + gsr_insert_text(p, f, at, init_batch);
 }
 
 unsigned int gsr_position_release(struct gsr_pass *p, struct gsr_function *f)

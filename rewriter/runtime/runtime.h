@@ -12,7 +12,7 @@
 /* What a block-task leaves behind that must be cleaned up before the next one */
 struct gsr_cleanup {
 	bool cp_async, bulk, mbarriers, alloca, swbarrier;
-	const char *warpsync;		/* text that initialises software warp syncs; NULL: none */
+	const char *warpsync;		/* variable of software warp syncs; NULL: none */
 };
 
 /* loop.c: inserts the worker's loop. @resume: NULL unless the twin is resumable */
@@ -20,9 +20,12 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 		      const struct gsr_cleanup *cleanup, const struct gsr_ids *ids, int id,
 		      const struct gsr_resume *resume);
 
-/* position.c: claims the worker's position, and resets its state; releases the position */
+/*
+ * position.c: claims the worker's position, and initialises its state; releases the position.
+ * @shared: functions read the grid from there
+ */
 unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
-				bool resumable);
+				bool resumable, bool shared);
 unsigned int gsr_position_release(struct gsr_pass *p, struct gsr_function *f);
 
 /* own.c: the shared variables that a twin needs for itself */
@@ -53,12 +56,13 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 
 /*
  * queue.c: how many block-tasks to fetch from the counters, and which. Executed by the thread or
- * warp that fetches; gsr_queue_seldom() has the cold paths.
+ * warp that fetches; gsr_queue_seldom() has the cold paths. @ids: how many ids are needed.
  */
 extern const char gsr_queue_rest[], gsr_queue_count[];
 unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
-			    bool resumable);
-unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable);
+			    bool resumable, unsigned int ids);
+unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool resumable,
+			      unsigned int ids);
 
 /* loop.ptx */
 extern const char gsr_not_first[];	/* sets %#p0 unless the thread is thread 0 */

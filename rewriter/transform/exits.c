@@ -6,35 +6,21 @@
  * own `ret`. The flag is the thread's own byte in shared memory, which no other thread accesses; so
  * no signature and no prototype changes.
  *
- * The kernel clears the byte in front of each such call, so it needs no initialisation.
+ * The kernel clears the byte in front of each such call, so it needs no initialisation. The
+ * PTX is in exits.ptx.
  *
  * In: functions that are not inlined, and kernels that call them. Out: gsr_fn.may_exit and
  * keeps_barriers; the code. Assumes gsr_barriers_prepare().
  */
 #include <string.h>
 #include "transform.h"
+#include "rewriter/transform/exits.ptx.h"
 
 struct exits {
 	struct gsr_pass *p;
 	struct gsr_fn *fn;
 	unsigned int inserted;
 };
-
-/*
- * Sets %#e0 to the address of the thread's byte. It must be computed in front of calls, never
- * behind one: lanes return diverged from a recursion, and ptxas 13.0 uses uniform registers there,
- * which change once for each group of lanes.
- */
-static const char compute_address[] =
-	"mov.u32 %#e0, %tid.z;\n"
-	"mov.u32 %#e1, %ntid.y;\n"
-	"mov.u32 %#e2, %tid.y;\n"
-	"mad.lo.u32 %#e0, %#e0, %#e1, %#e2;\n"
-	"mov.u32 %#e1, %ntid.x;\n"
-	"mov.u32 %#e2, %tid.x;\n"
-	"mad.lo.u32 %#e0, %#e0, %#e1, %#e2;\n"
-	"mov.u32 %#e1, #ended;\n"
-	"add.u32 %#e0, %#e0, %#e1;\n";
 
 static bool *may_exit_flag(struct gsr_fn *fn)
 {
@@ -150,9 +136,9 @@ static void insert_flag_check(struct exits *x, struct gsr_stmt *call)
 		struct gsr_stmt *first = gsr_call_begins(call);
 
 		insert_code(x, first, compute_address);
-		insert_code(x, first, "mov.u32 %#e1, 0; st.shared.u8 [%#e0], %#e1;");
+		insert_code(x, first, gsr_sprintf(x->p->arena, store_flag, 0));
 	}
-	insert_code(x, at, "ld.shared.u8 %#e1, [%#e0]; setp.ne.u32 %#ep, %#e1, 0; @%#ep ret;");
+	insert_code(x, at, return_if_set);
 }
 
 static void convert_exit(struct exits *x, struct gsr_stmt *s)
@@ -165,7 +151,7 @@ static void convert_exit(struct exits *x, struct gsr_stmt *s)
 		s->prev->insn->guard_negated = !s->insn->guard_negated;
 		gsr_insert(x->p, x->fn->f, s->next, gsr_sprintf(x->p->arena, "$#stay_%u:", past));
 	}
-	insert_code(x, s, "mov.u32 %#e1, 1; st.shared.u8 [%#e0], %#e1;");
+	insert_code(x, s, gsr_sprintf(x->p->arena, store_flag, 1));
 	s->insn->guard = NULL;
 	s->insn->guard_negated = false;
 	s->insn->op = GSR_OP_RET;

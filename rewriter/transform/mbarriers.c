@@ -4,7 +4,8 @@
  * invalidated before that memory is used again, so the twin keeps a list of the mbarriers that it
  * initialises, and thread 0 invalidates them between two block-tasks.
  *
- * The list is a shared variable: the number of addresses, then the addresses.
+ * The list is a shared variable: the number of addresses, then the addresses. The PTX is in
+ * mbarriers.ptx.
  *
  * In: functions that initialise mbarriers. Out: the same with updates of the list. Assumes that the
  * loop inserts the invalidation; an address of an unknown form is refused
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "transform.h"
+#include "rewriter/transform/mbarriers.ptx.h"
 
 /* Bits of a register by its declaration; 0 unknown, or more than one of the name */
 static unsigned int register_bits(const struct gsr_function *f, const char *name)
@@ -113,31 +115,6 @@ static unsigned int insert_note(struct gsr_pass *p, struct gsr_function *f, stru
 	return n;
 }
 
-static const char made[] =
-	"atom.shared.add.u32 %#n, [#mbarriers], 1;"
-	"setp.lt.u32 %#mp, %#n, " GSR_STR(GSR_MBARRIERS_MAX) ";"
-	"shl.b32 %#n, %#n, 2;"
-	"mov.u32 %#o, #mbarriers;"
-	"add.u32 %#n, %#n, %#o;"
-	"@%#mp st.shared.u32 [%#n+4], %#m;";
-
-/* What the kernel makes invalid itself stays in the list as no place at all */
-static const char gone[] =
-	"mov.u32 %%#n, #mbarriers;"
-	"ld.shared.u32 %%#o, [%%#n];"
-	"min.u32 %%#o, %%#o, " GSR_STR(GSR_MBARRIERS_MAX) ";"
-	"$#seek_%u:"
-	"setp.eq.u32 %%#mp, %%#o, 0;"
-	"@%%#mp bra $#sought_%u;"
-	"sub.u32 %%#o, %%#o, 1;"
-	"add.u32 %%#n, %%#n, 4;"
-	"ld.shared.u32 %%#k, [%%#n];"
-	"setp.eq.u32 %%#mp, %%#k, %%#m;"
-	"mov.u32 %%#k, -1;"
-	"@%%#mp st.shared.u32 [%%#n], %%#k;"
-	"bra $#seek_%u;"
-	"$#sought_%u:";
-
 unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn)
 {
 	struct gsr_function *f = fn->f;
@@ -150,30 +127,11 @@ unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn)
 			continue;
 		p->unique = l;
 		n += insert_note(p, f, s, l,
-				 is_op(s, "init") ? made : gsr_sprintf(p->arena, gone, l, l, l, l));
+				 is_op(s, "init") ? note_made :
+						   gsr_sprintf(p->arena, note_gone, l));
 	}
 	gsr_insert(p, f, f->first, ".reg .pred %#mp; .reg .b32 %#m, %#n, %#o, %#k; .reg .b64 %#l;");
 	fn->mbarriers = false;
 	fn->mbarriers_listed = true;
 	return n;
 }
-
-/* By thread 0, before the first block-task and between two */
-const char gsr_mbarriers_none[] =
-	"mov.u32 %#r0, 0;\n"
-	"st.shared.u32 [#mbarriers], %#r0;\n";
-const char gsr_mbarriers_down[] =
-	"mov.u32 %#r0, #mbarriers;\n"
-	"ld.shared.u32 %#r1, [%#r0];\n"
-	"min.u32 %#r1, %#r1, " GSR_STR(GSR_MBARRIERS_MAX) ";\n"
-	"$#down:\n"
-	"setp.eq.u32 %#p1, %#r1, 0;\n"
-	"@%#p1 bra $#downed;\n"
-	"sub.u32 %#r1, %#r1, 1;\n"
-	"add.u32 %#r0, %#r0, 4;\n"
-	"ld.shared.u32 %#r2, [%#r0];\n"
-	"setp.ne.u32 %#p1, %#r2, -1;\n"
-	"@%#p1 mbarrier.inval.shared.b64 [%#r2];\n"
-	"bra $#down;\n"
-	"$#downed:\n"
-	"st.shared.u32 [#mbarriers], %#r1;\n";

@@ -9,10 +9,11 @@
  *
  * In: a kernel, and which barriers are converted. Out: jumps in place of returns and of such
  * barriers, and the meeting. Assumes that no inner scopes enclose sites (scopes.c), and that the
- * loop inserts the meeting at the end.
+ * loop inserts the meeting at the end. The PTX is in meeting.ptx.
  */
 #include <string.h>
 #include "transform.h"
+#include "rewriter/transform/meeting.ptx.h"
 
 void gsr_returns(struct gsr_pass *p, struct gsr_function *f, unsigned int *returns)
 {
@@ -58,8 +59,7 @@ static unsigned int insert_site_begin(struct gsr_pass *p, struct gsr_function *f
 static unsigned int insert_site_jump(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *s,
 				     unsigned int i)
 {
-	return gsr_insert(p, f, s,
-			  gsr_sprintf(p->arena, "mov.u32 %%#s, %u; bra $#meet; $#site_%u:", i, i));
+	return gsr_insert(p, f, s, gsr_sprintf(p->arena, go_to_meeting, i));
 }
 
 static bool is_and(const struct gsr_insn *insn)
@@ -203,8 +203,8 @@ unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char
 
 	if (end - first == 1)
 		return gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n", to, first);
-	n = gsr_insert_format(p, f, NULL, "setp.ge.u32 %%#p0, %%#s, %u;\n@%%#p0 bra $#%s%s_%u;\n",
-			      mid, to, end - mid == 1 ? "" : "_from", mid);
+	n = gsr_insert_format(p, f, NULL, search, mid,
+			      end - mid == 1 ? to : gsr_sprintf(p->arena, "%s_from", to));
 	n += gsr_dispatch(p, f, to, first, mid);
 	if (end - mid > 1) {
 		gsr_insert_format(p, f, NULL, "$#%s_from_%u:\n", to, mid);
@@ -212,12 +212,6 @@ unsigned int gsr_dispatch(struct gsr_pass *p, struct gsr_function *f, const char
 	}
 	return n;
 }
-
-/* The number of nonzero %#v among the threads in the body (%#p0) */
-const char gsr_sum_up[] =
-	"setp.ne.u32 %%#p2, %%#v, 0;\n"
-	"and.pred %%#p2, %%#p2, %%#p0;\n"
-	"bar.red.popc.u32 %%#v, %d, %%#p2;\n";
 
 /*
  * The vote "somebody is in the body"; %#p0: this thread is. The assembler must not rotate the
@@ -228,14 +222,11 @@ const char gsr_sum_up[] =
 unsigned int gsr_vote(struct gsr_pass *p, struct gsr_function *f, bool red, int id,
 		      const char *done)
 {
-	unsigned int n = gsr_insert_format(p, f, NULL, "bar.red.or.pred %%#p1, %d, %%#p0;\n", id);
+	unsigned int n = gsr_insert_format(p, f, NULL, vote_in_block, id);
 
 	if (red)
 		n += gsr_insert_format(p, f, NULL, gsr_sum_up, id);
-	return n + gsr_insert_format(p, f, NULL,
-				     "not.pred %%#p2, %%#p0;\nand.pred %%#p2, %%#p2, %%#p1;\n"
-				     "@%%#p2 bra $#meet;\n@!%%#p1 bra.uni $#%s;\n",
-				     done);
+	return n + gsr_insert_format(p, f, NULL, vote_again, done);
 }
 
 /*
@@ -251,17 +242,9 @@ unsigned int gsr_meeting(struct gsr_pass *p, struct gsr_function *f, const struc
 
 	gsr_insert(p, f, f->first, ".reg .b32 %#s;");
 	n = gsr_insert(p, f, NULL, sites->red ? "mov.u32 %#v, 0;\n" : "");
-	n += gsr_insert(
-		p, f, NULL,
-		"mov.u32 %#s, -1;\n$#meet:\nsetp.ne.s32 %#p0, %#s, -1;\nbar.warp.sync -1;\n");
+	n += gsr_insert(p, f, NULL, begin_meeting);
 	if (sites->warps) {
-		n += gsr_insert(p, f, NULL,
-				gsr_sprintf(p->arena, "setp.ge.s32 %%#p2, %%#s, %u;\n"
-						      "vote.sync.ballot.b32 %%#w, %%#p2, -1;\n"
-						      "setp.eq.u32 %%#p1, %%#w, 0;\n"
-						      "or.pred %%#p2, %%#p2, %%#p1;\n"
-						      "@!%%#p2 bra $#meet;\n"
-						      "@%%#p1 bra.uni $#block;\n", GSR_SITE_WARP));
+		n += gsr_insert(p, f, NULL, gsr_sprintf(p->arena, vote_in_warp, GSR_SITE_WARP));
 		n += gsr_dispatch(p, f, "site", GSR_SITE_WARP, GSR_SITE_WARP + sites->warps);
 		n += gsr_insert(p, f, NULL, "$#block:\n");
 	}

@@ -18,6 +18,7 @@
  */
 #include <string.h>
 #include "resume.h"
+#include "rewriter/transform/stripmine.ptx.h"
 
 #define SHORT	8	/* assumed trip count of a loop, for its weight */
 
@@ -191,25 +192,15 @@ bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point 
 	counter = c.cmp->opnds[1].name;
 	behind = pt->last->next;
 	/* the check will be inserted in front of this, behind the head's label */
-	*inserted += gsr_insert(p, f, pt->at->next, gsr_sprintf(p->arena,
-		".reg .b%u %%#stop_%u; .reg .pred %%#near_%u;\n"
-		"sub.s%u %%#stop_%u, %s, %s;\n"
-		"setp.gt.u%u %%#near_%u, %%#stop_%u, %lld;\n"
-		"setp.%s.and.%s %%#near_%u, %s, %s, %%#near_%u;\n"
-		"mov.b%u %%#stop_%u, %s;\n"
-		"@%%#near_%u add.s%u %%#stop_%u, %s, %lld;\n"
-		"$#inner_%u:\n",
-		c.bits, number, number,
-		c.bits, number, c.step > 0 ? bound : counter, c.step > 0 ? counter : bound,
-		c.bits, number, number, (long long)distance,
-		c.op, c.type, number, counter, bound, number,
-		c.bits, number, bound,
-		number, c.bits, number, counter, (long long)(c.step > 0 ? distance : -distance),
-		number));
-	*inserted += gsr_insert(p, f, behind, gsr_sprintf(p->arena,
-		"setp.%s.%s %s, %s, %s;\n@%s sub.s32 %%#n, %%#n, %u;\n@%s bra %s;\n",
-		c.op, c.type, pt->last->insn->guard, counter, bound, pt->last->insn->guard,
-		rounds * pt->weight, pt->last->insn->guard, pt->head->label));
+	*inserted += gsr_insert(p, f, pt->at->next,
+				gsr_sprintf(p->arena, bound_rounds, number, c.bits, c.op, c.type,
+					    counter, bound, c.step > 0 ? bound : counter,
+					    c.step > 0 ? counter : bound, (long long)distance,
+					    (long long)(c.step > 0 ? distance : -distance)));
+	*inserted += gsr_insert(p, f, behind,
+				gsr_sprintf(p->arena, charge_rounds, c.op, c.type,
+					    pt->last->insn->guard, counter, bound,
+					    rounds * pt->weight, pt->head->label));
 	pt->weight *= rounds < SHORT ? rounds : SHORT;
 	stop.name = gsr_intern_str(p->arena,
 				   gsr_expand(p, gsr_sprintf(p->arena, "%%#stop_%u", number)));

@@ -13,31 +13,28 @@
  */
 #define GSR_TASK_CTAID		0
 #define GSR_TASK_RESUME		2
-#define GSR_TASK_NCTAID		16	/* u32[4] */
-#define GSR_TASK_TOTAL		32	/* u64: block-tasks of the grid */
-#define GSR_TASK_RAN		40	/* u64: block-tasks that this worker ran */
-/* u64: about where the last fetch was, and from where on each batch size is computed again */
-#define GSR_TASK_INDEX		48
-#define GSR_TASK_NEAR		56	/* of a static range: next one, end */
-#define GSR_TASK_LIMIT		64	/* u32: the least limit that includes it: position + weight */
-#define GSR_TASK_BIT		68	/* u32: its bit in a word of control.sm; 64: none */
-#define GSR_TASK_TIME		72	/* u32: %globaltimer of the last fetch */
-#define GSR_TASK_COUNT		76	/* u32: its batch size */
-#define GSR_TASK_EARLY		80	/* u32: the window excluded this worker */
-#define GSR_TASK_WARPS		84	/* u32: warps of the thread block, less one */
-#define GSR_TASK_WORD		88	/* u32: offset of the word of GSR_TASK_BIT in gsr_control */
-#define GSR_TASK_COME		92	/* u32: warps that have finished the last block-task */
+#define GSR_TASK_NCTAID		16	/* u32[4]; for functions and resumable twins */
+#define GSR_TASK_TIME		32	/* u32: %globaltimer of the last fetch */
+#define GSR_TASK_COUNT		36	/* u32: its batch size; 0: there was none */
+#define GSR_TASK_INDEX		40	/* u32: position of the last fetch; of a range: next one */
+#define GSR_TASK_COUNTER	44	/* u32: the counter of the last fetch */
+/* u32: number of the static range; in the upper half how often this worker has looked for one */
+#define GSR_TASK_RANGE		44
+#define GSR_TASK_LIMIT		48	/* u32: least limit that includes it: position + weight */
+#define GSR_TASK_RAN		52	/* u32: block-tasks that this worker ran */
+#define GSR_TASK_BIT		56	/* u32: its bit in a word of control.sm; 0: none */
+#define GSR_TASK_WORD		60	/* u32: offset of that word in gsr_control */
+#define GSR_TASK_EARLY		64	/* u32: the window excluded this worker */
+#define GSR_TASK_COME		68	/* u32: warps that have finished the last block-task */
 #define GSR_TASK_ASIDE		96	/* u32[4] */
 /* u32: what is left of the last fetch in another column: its position, and how many */
 #define GSR_TASK_REST		112
 #define GSR_TASK_REST_COUNT	116
+#define GSR_TASK_RELAY		120	/* u32: offset in gsr_control of its copy of the window */
 /*
- * u32: offset in gsr_control of this worker's copy of the window; 0: the relay, at the first poll
+ * u32: from which GSR_TASK_INDEX on each batch size is computed again; the end of a static range
  */
-#define GSR_TASK_RELAY		120
-#define GSR_TASK_COUNTER	124	/* u32: the counter to fetch from */
-/* u32: number of the static range; in the upper half how often this worker has looked for one */
-#define GSR_TASK_RANGE		124
+#define GSR_TASK_NEAR		124
 #define GSR_TASK_SIZE		128
 /* In resumable twins */
 #define GSR_TASK_RECORD		96	/* u64: address of the record of the block-task that runs */
@@ -47,7 +44,17 @@
 #define GSR_TASK_LOOK		116	/* u32: 2: the first warp must poll; 1: as FLAG */
 #define GSR_TASK_DEADLINE	120	/* u32: %clock of the next poll */
 
-#define GSR_STR_(x)		#x
-#define GSR_STR(x)		GSR_STR_(x)
+/* The shared variable PREFIX "phases" (swbarrier.c) */
+#define GSR_PHASES_NUMBER	4	/* u32: number of the phase */
+/*
+ * u32[2]: accumulators for reductions in even and odd phases; the thread that ends a phase clears
+ * the next one's
+ */
+#define GSR_PHASES_SUMS		8
+
+/* A warp's words for software warp sync (warpsync.c): one a lane, then */
+#define GSR_WARP_EXITED		128	/* u32: lanes that have exited, or do not exist */
+#define GSR_WARP_ABSENT		132	/* u32: lanes that do not exist */
+#define GSR_WARP_SIZE		136
 
 #endif /* GSR_TASK_H */

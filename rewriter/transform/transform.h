@@ -42,7 +42,7 @@ bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct 
 #define GSR_SWBARRIER_SIZE	16u	/* shared memory */
 void gsr_swbarrier_prepare(struct gsr_pass *p);
 unsigned int gsr_swbarrier_insert(struct gsr_pass *p, struct gsr_fn *fn, unsigned int *sites);
-extern const char gsr_swbarrier_init[];
+extern const char gsr_swbarrier_init[];	/* a format: two registers */
 
 /*
  * warpsync.c: sets gsr_fn.warpsync and may_exit; then converts one of these functions, or a kernel:
@@ -54,7 +54,7 @@ void gsr_warpsync_prepare(struct gsr_pass *p);
 unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_warpsync what,
 				 unsigned int *sites);
 unsigned int gsr_warpsync_size(const struct gsr_function *entry);	/* bytes of shared memory */
-extern const char gsr_warpsync_init[], gsr_warpsync_init_own[];
+extern const char gsr_warpsync_init[];	/* a format: %s is the variable */
 
 /* devirtualise.c: replaces the calls in gsr_fn.unresolved, or refuses the functions */
 void gsr_devirtualise(struct gsr_pass *p);

@@ -12,130 +12,14 @@
  * One word per lane and not one bit: a lane that waits at another instruction, with another mask,
  * has not arrived here, and may exit there.
  *
- * The shared variable PREFIX "gathers" (or "own_gathers"), by warp: 32 words, one per lane; at
- * offset 128 the exited lanes; at 132 the lanes that do not exist, which is what 128 starts with.
+ * The shared variable PREFIX "gathers" (or "own_gathers"), by warp: 32 words, one per lane, then
+ * GSR_WARP_* (task.h). The PTX is in warpsync.ptx.
  *
  * In: functions with gsr_fn.warpsync, or a kernel whose struct gsr_end says so. Out: the code.
  * Assumes graphs.
  */
 #include "transform.h"
-
-#define STRIDE	136		/* bytes per warp */
-
-/* The warp's number */
-#define WARP(to, a, b) \
-	"mov.u32 " to ", %tid.z;\n" \
-	"mov.u32 " a ", %ntid.y;\n" \
-	"mov.u32 " b ", %tid.y;\n" \
-	"mad.lo.u32 " to ", " to ", " a ", " b ";\n" \
-	"mov.u32 " a ", %ntid.x;\n" \
-	"mov.u32 " b ", %tid.x;\n" \
-	"mad.lo.u32 " to ", " to ", " a ", " b ";\n" \
-	"shr.u32 " to ", " to ", 5;\n"
-
-/* The address of the warp's words, from its number */
-#define WARP_WORDS(to, a, name) \
-	"mov.u32 " a ", " name ";\n" \
-	"mad.lo.u32 " to ", " to ", " GSR_STR(STRIDE) ", " a ";\n"
-
-/*
- * Executed by all threads before the first block-task. The lanes that the last warp of the block
- * does not have are -1 << (threads - 32 * warp), which is 0 for full warps: PTX shifts clamp.
- */
-#define INIT(name) \
-	WARP("%#r0", "%#r1", "%#r2") \
-	"shl.b32 %#r1, %#r0, 5;\n" \
-	"mov.u32 %#r2, %ntid.x;\n" \
-	"mov.u32 %#r3, %ntid.y;\n" \
-	"mul.lo.u32 %#r2, %#r2, %#r3;\n" \
-	"mov.u32 %#r3, %ntid.z;\n" \
-	"mul.lo.u32 %#r2, %#r2, %#r3;\n" \
-	"sub.u32 %#r2, %#r2, %#r1;\n" \
-	"mov.u32 %#r3, -1;\n" \
-	"shl.b32 %#r2, %#r3, %#r2;\n" \
-	WARP_WORDS("%#r0", "%#r1", name) \
-	"mov.u32 %#r3, %laneid;\n" \
-	"setp.eq.u32 %#p0, %#r3, 0;\n" \
-	"@%#p0 st.shared.v2.u32 [%#r0+128], {%#r2, %#r2};\n" \
-	"mad.lo.u32 %#r0, %#r3, 4, %#r0;\n" \
-	"mov.u32 %#r1, 0;\n" \
-	"st.shared.u32 [%#r0], %#r1;\n"
-
-const char gsr_warpsync_init[] = INIT("#gathers"), gsr_warpsync_init_own[] = INIT("#own_gathers");
-
-static const char find_words[] =
-	WARP("%#ab", "%#a1", "%#a2") WARP_WORDS("%#ab", "%#a1", "#gathers");
-static const char find_own_words[] =
-	WARP("%#ab", "%#a1", "%#a2") WARP_WORDS("%#ab", "%#a1", "#own_gathers");
-
-/*
- * %#a0: the lanes of the mask %#am that are converged here and have the same mask. A constant mask
- * is the same in all of them.
- */
-static const char converged_constant[] =
-	"activemask.b32 %#a0;\n"
-	"and.b32 %#a0, %#a0, %#am;\n";
-static const char converged[] =
-	"activemask.b32 %#a0;\n"
-	"match.any.sync.b32 %#a0, %#am, %#a0;\n";
-
-static const char skip_if_converged[] =
-	"setp.ne.u32 %%#ap, %%#a0, %%#am;\n"
-	"@!%%#ap bra $#all_%u;\n";
-
-/*
- * Polls for the missing lanes, %#a0. A lane that has arrived stays until all have, and an exited
- * lane stays exited: so each lane is removed from %#a0 for good.
- */
-static const char arrive_and_poll[] =
-	"xor.b32 %%#a0, %%#a0, %%#am;\n"
-	"mov.u32 %%#a1, %%laneid;\n"
-	"mad.lo.u32 %%#a1, %%#a1, 4, %%#ab;\n"
-	"st.relaxed.cta.shared.u32 [%%#a1], %%#am;\n"
-	"$#look_%u:\n"
-	"ld.relaxed.cta.shared.u32 %%#a1, [%%#ab+128];\n"
-	"not.b32 %%#a1, %%#a1;\n"
-	"and.b32 %%#a0, %%#a0, %%#a1;\n"
-	"setp.eq.u32 %%#aq, %%#a0, 0;\n"
-	"@%%#aq bra $#come_%u;\n"
-	"bfind.u32 %%#a2, %%#a0;\n"
-	"mad.lo.u32 %%#a3, %%#a2, 4, %%#ab;\n"
-	"ld.relaxed.cta.shared.u32 %%#a3, [%%#a3];\n"
-	"setp.eq.u32 %%#aq, %%#a3, %%#am;\n"
-	"selp.u32 %%#a3, 1, 0, %%#aq;\n"
-	"shl.b32 %%#a3, %%#a3, %%#a2;\n"
-	"xor.b32 %%#a0, %%#a0, %%#a3;\n"
-	"@!%%#aq nanosleep.u32 20;\n"
-	"bra $#look_%u;\n"
-	"$#come_%u:\n"
-	"and.b32 %%#am, %%#am, %%#a1;\n"
-	"$#all_%u:\n";
-
-/*
- * Clears the words; no lane reaches its next sync before all are cleared. A converged group takes
- * this branch uniformly.
- */
-static const char clear_words[] =
-	"@!%%#ap bra $#gone_%u;\n"
-	"mov.u32 %%#a0, %%laneid;\n"
-	"mad.lo.u32 %%#a0, %%#a0, 4, %%#ab;\n"
-	"mov.u32 %%#a1, 0;\n"
-	"st.relaxed.cta.shared.u32 [%%#a0], %%#a1;\n"
-	"bar.warp.sync %%#am;\n"
-	"$#gone_%u:\n";
-
-/*
- * Sets the exit bit. The last lane of a warp to exit initialises the bits for the next block-task
- */
-static const char set_exit_bit[] =
-	"mov.u32 %#a0, %laneid;\n"
-	"mov.u32 %#a1, 1;\n"
-	"shl.b32 %#a0, %#a1, %#a0;\n"
-	"red.relaxed.cta.shared.or.b32 [%#ab+128], %#a0;\n"
-	"ld.relaxed.cta.shared.u32 %#a0, [%#ab+128];\n"
-	"setp.eq.u32 %#aq, %#a0, -1;\n"
-	"ld.shared.u32 %#a0, [%#ab+132];\n"
-	"@%#aq st.relaxed.cta.shared.u32 [%#ab+128], %#a0;\n";
+#include "rewriter/transform/warpsync.ptx.h"
 
 struct context {
 	struct gsr_pass *p;
@@ -150,10 +34,15 @@ static void insert_code(struct context *g, struct gsr_stmt *at, const char *text
 	g->inserted += gsr_insert(g->p, g->fn->f, at, text);
 }
 
+static const char *words_text(struct gsr_pass *p, bool own)
+{
+	return gsr_sprintf(p->arena, find_words, own ? "#own_gathers" : "#gathers");
+}
+
 static void insert_find_words(struct context *g, struct gsr_stmt *at)
 {
 	if (!g->held)
-		insert_code(g, at, g->own ? find_own_words : find_words);
+		insert_code(g, at, words_text(g->p, g->own));
 }
 
 /* The warp-synchronous instructions from @first to @behind need no sync (any more) */
@@ -180,11 +69,11 @@ static void insert_sync(struct context *g, struct gsr_stmt *s)
 	insert_code(g, s, constant ? converged_constant : converged);
 	insert_code(g, s, gsr_sprintf(a, skip_if_converged, i));
 	insert_find_words(g, s);
-	insert_code(g, s, gsr_sprintf(a, arrive_and_poll, i, i, i, i, i));
+	insert_code(g, s, gsr_sprintf(a, arrive_and_poll, i));
 	*mask = (struct gsr_operand){ .kind = GSR_OPND_REG,
 				      .name = gsr_intern_str(a, gsr_expand(g->p, "%#am")) };
 	next = s->next;
-	insert_code(g, next, gsr_sprintf(a, clear_words, i, i));
+	insert_code(g, next, gsr_sprintf(a, clear_words, i));
 	mark_complete(first, next);
 }
 
@@ -260,14 +149,14 @@ unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr
 	if (!g.inserted)
 		return 0;
 	if (g.held)
-		g.inserted += gsr_insert(p, f, f->first, g.own ? find_own_words : find_words);
+		g.inserted += gsr_insert(p, f, f->first, words_text(p, g.own));
 	gsr_insert(p, f, f->first, ".reg .b32 %#ab, %#am, %#a<4>; .reg .pred %#ap, %#aq;");
 	return g.inserted;
 }
 
 unsigned int gsr_warpsync_size(const struct gsr_function *entry)
 {
-	return (gsr_threads_of(entry) + 31) / 32 * STRIDE;
+	return (gsr_threads_of(entry) + 31) / 32 * GSR_WARP_SIZE;
 }
 
 /*

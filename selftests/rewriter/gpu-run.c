@@ -485,6 +485,7 @@ static bool words_new(struct gpu *g)
 	g->arg.window = page + offsetof(__typeof__(*g->page), window);
 	g->arg.stat = g->stat_dev;
 	g->arg.weight = GSCHED_CAPSM / (unsigned int)g->r->per_sm[1];
+	g->arg.last_warp = (g->t->block_dim[0] * g->t->block_dim[1] * g->t->block_dim[2] - 1) / 32;
 	return true;
 }
 

@@ -244,7 +244,8 @@ ok $? "--dump and --json: usage"
 ok $? "full disk: status 2"
 "$rewrite" --json "$corpus/grids.sm_90.ptx" |
 	python3 -c 'import json, sys; d = json.load(sys.stdin); k = d["kernels"][0]
-assert k["tier"] == "block" and set(k["registers"]) == {"original", "twin"} and k["inserted"]["loop"] > 100'
+assert k["tier"] == "block" and set(k["registers"]) == {"original", "twin"}
+assert 100 < k["inserted"]["loop"] < 400'
 ok $? "--json is JSON, with registers and what was inserted"
 echo "1..$n"
 exit $failed

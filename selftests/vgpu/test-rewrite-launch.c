@@ -250,10 +250,8 @@ uint64_t launch_unclaimed(const struct gsr_launch *a, const struct gsr_control *
 	uint64_t total = (uint64_t)a->grid[0] * a->grid[1] * a->grid[2], n = 0, has;
 	unsigned int i;
 
-	if (!(a->flags & GSR_LAUNCH_COLUMNS))
-		return total > c->counter[0].next ? total - c->counter[0].next : 0;
 	for (i = 0; i <= a->last_counter; i++) {
-		has = (total + a->last_counter - i) >> a->counter_shift;
+		has = (total + a->last_counter - i) / a->counters;
 		n += has > c->counter[i].next ? has - c->counter[i].next : 0;
 	}
 	return n;

@@ -156,8 +156,7 @@ static bool only_tells(const char *dropped)
 	       strstr(dropped, "st.relaxed.sys.global.u32 [%__gsr_d3+16], ") ||
 	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10752], ") ||
 	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10760], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d7], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.v2.u64 [%__gsr_d7], ");
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d7], ");
 }
 
 /*

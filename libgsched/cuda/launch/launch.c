@@ -414,7 +414,8 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
 		return NULL;
 	/* a twin's grid has one dimension; the driver reports sizes that are invalid */
-	if (l->grid[0] > INT32_MAX || l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX)
+	if (l->grid[0] > INT32_MAX || l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX ||
+	    blocks_of(l) > GSR_BLOCKS_MAX)
 		return NULL;
 	if (!has_twin(fn))
 		return NULL;
@@ -592,6 +593,7 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
 		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch,
+		.last_warp = (l->block[0] * l->block[1] * l->block[2] - 1) / 32,
 	};
 	gi_ranges_use(s, slot);
 	memcpy(s->block, l->block, sizeof(s->block));
