@@ -617,11 +617,13 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 	const struct gsc_task *task;
 	u64 out = band->kept_free;
 
-	if (dev->mode == GSCHED_MODE_TEMPORAL || band->fractional || dev->policy->idles || gsc_band_closed(band))
+	if (dev->mode == GSCHED_MODE_TEMPORAL || band->fractional || dev->policy->idles ||
+	    gsc_band_closed(band))
 		return 0;
 	/* a client may be allotted its whole old window out of what it has in reserve */
 	list_for_each_entry(client, &band->members, member)
-		out += gsc_sms(band->claims && client->n_tasks ? max(client->alloc, client->current_units) :
+		out += gsc_sms(band->claims && client->n_tasks ?
+			       max(client->alloc, client->current_units) :
 			       client->current_units) + gsc_sms(client->hold_got);
 	if (out >= dev->sms)
 		return 0;

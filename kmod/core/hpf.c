@@ -22,7 +22,8 @@ static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *
 static void limit_needs(struct gsc_band *band)
 {
 	struct gsc_task *task = list_first_entry(&band->tasks, struct gsc_task, node), *first;
-	u32 lowest = list_last_entry(&band->tasks, struct gsc_task, node)->rank, opaque = U32_MAX, units;
+	u32 lowest = list_last_entry(&band->tasks, struct gsc_task, node)->rank;
+	u32 opaque = U32_MAX, units;
 	bool single;
 
 	for (first = task; first; first = next_task(band, first))
@@ -83,7 +84,8 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 	top_resuming = gsc_top_resuming(client->band);
 	list_for_each_entry(task, &client->band->tasks, node) {
 		/* one that waits is about to be granted */
-		if (task->client == client || !gsc_is_block(task) || task->client->group->priority >= client->group->priority)
+		if (task->client == client || !gsc_is_block(task) ||
+		    task->client->group->priority >= client->group->priority)
 			continue;
 		/* it gives way soon enough, and pays for that already */
 		if (task->midway && gsc_is_resumable(task->client, top_resuming))

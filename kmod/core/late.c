@@ -23,9 +23,9 @@
 
 #define LATE_FACTOR	3		/* of its usual time, and */
 #define LATE_NS		200000ULL	/* that: a kernel is late */
-#define LATE_NS_MAX	20000000ULL	/* late at the latest; for so long others make way for it */
+#define LATE_NS_MAX	20000000ULL	/* late at the latest; longest time of a help */
 #define AWAY_NS		100000ULL	/* until workers whose block-tasks take no time have left */
-#define EQUAL_PAUSE	32		/* equals make way, and then do not for so many times as long */
+#define EQUAL_PAUSE	32		/* then equals do not make way for so many times as long */
 
 /* Equals under the policy; the list of tasks is in this order, too */
 static u32 level_of(const struct gsc_task *task)
@@ -74,7 +74,7 @@ static u64 spare_ns(const struct gsc_task *task, u64 usual)
 	return max(target - min(usual, target), target / 4);
 }
 
-/* When it is late for the first time, or again; 0: it waits for another one, or never ends (watch.c) */
+/* When it is late for the first time, or again; 0: it waits for another one, or never ends */
 static u64 late_at(const struct gsc_task *task, enum gsc_help_kind kind, u64 now)
 {
 	u64 usual = usual_ns(task), needed = LATE_FACTOR * usual + LATE_NS, late;
@@ -101,7 +101,8 @@ static bool is_promised(const struct gsc_group *group)
 	return group;
 }
 
-static bool makes_way(const struct gsc_task *other, const struct gsc_task *task, enum gsc_help_kind kind)
+static bool makes_way(const struct gsc_task *other, const struct gsc_task *task,
+		      enum gsc_help_kind kind)
 {
 	if (other->client == task->client || is_promised(other->client->group))
 		return false;
@@ -154,7 +155,8 @@ static void find_lowest(const struct gsc_band *band, struct helpers *helpers)
 }
 
 /* @task is the first one of its level */
-static void find_equals(const struct gsc_band *band, const struct gsc_task *task, struct helpers *helpers)
+static void find_equals(const struct gsc_band *band, const struct gsc_task *task,
+			struct helpers *helpers)
 {
 	memset(&helpers->all, 0, sizeof(helpers->all));
 	memset(&helpers->untargeted, 0, sizeof(helpers->untargeted));
@@ -170,8 +172,8 @@ static void find_equals(const struct gsc_band *band, const struct gsc_task *task
 	}
 }
 
-static bool can_help(const struct gsc_band *band, const struct gsc_task *task, const struct helpers *helpers,
-		     enum gsc_help_kind kind)
+static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
+		     const struct helpers *helpers, enum gsc_help_kind kind)
 {
 	/* who makes way already has no workers */
 	if (band->help.until && band->help.id == task->id && band->help.kind == kind)
@@ -185,16 +187,18 @@ static bool can_help(const struct gsc_band *band, const struct gsc_task *task, c
 		/* there a longer one waits for shorter ones */
 		if (task->client->dev->policy == &gsc_policy_srt)
 			return false;
-		return has_others(has_target(task) ? &helpers->all : &helpers->untargeted, task->client);
+		return has_others(has_target(task) ? &helpers->all : &helpers->untargeted,
+				  task->client);
 	}
 	return false;
 }
 
-/* What find() is to do with a task that could be helped, if it is or will be late at @late; true: that is the one */
+/* For a task that others can help, and that is or will be late at @late. True: it is the one */
 typedef bool (*found_fn)(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now);
 
 /* The first one in the order of ranks for which @found is true, and how it is helped */
-static struct gsc_task *find(struct gsc_band *band, enum gsc_help_kind *kind, u64 now, found_fn found)
+static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind *kind, u64 now,
+				      found_fn found)
 {
 	struct helpers helpers;
 	struct gsc_task *task;
@@ -239,7 +243,8 @@ static bool is_to_come(struct gsc_band *band, struct gsc_task *task, u64 late, u
 }
 
 /* Until the workers have left: some block-tasks have just begun */
-static u64 away_ns(const struct gsc_band *band, const struct gsc_task *task, enum gsc_help_kind kind)
+static u64 away_ns(const struct gsc_band *band, const struct gsc_task *task,
+		   enum gsc_help_kind kind)
 {
 	const struct gsc_task *other;
 	u64 longest = 0;
@@ -275,13 +280,17 @@ static void end_help(struct gsc_band *band, u64 now)
 	help->until = 0;
 }
 
-static void begin_help(struct gsc_band *band, struct gsc_task *task, enum gsc_help_kind kind, u64 now)
+static void begin_help(struct gsc_band *band, struct gsc_task *task, enum gsc_help_kind kind,
+		       u64 now)
 {
 	u64 length = LATE_NS_MAX;
 
 	if (kind != GSC_HELP_RANK || !usual_ns(task))
 		length = away_ns(band, task, kind);
-	band->help = (struct gsc_help){ .id = task->id, .kind = kind, .since = now, .until = now + length };
+	band->help.id = task->id;
+	band->help.kind = kind;
+	band->help.since = now;
+	band->help.until = now + length;
 	/* the time says nothing about the size that it had */
 	task->room = 0;
 	if (!task->late)
@@ -301,7 +310,7 @@ void gsc_late_watch(struct gsc_band *band, u64 now)
 	if (band->help.until)
 		band->again = gsc_earlier(band->again, band->help.until);
 	else if (may_help(band))
-		find(band, &kind, now, is_to_come);
+		find_helpable(band, &kind, now, is_to_come);
 }
 
 void gsc_make_way(struct gsc_band *band, u64 now)
@@ -315,7 +324,7 @@ void gsc_make_way(struct gsc_band *band, u64 now)
 	if (help->until && now >= help->until)
 		end_help(band, now);
 	if (may_help(band))
-		task = find(band, &kind, now, is_late);
+		task = find_helpable(band, &kind, now, is_late);
 	if (help->until && (!task || task->id != help->id || kind != help->kind))
 		end_help(band, now);
 	if (!task)

@@ -59,7 +59,7 @@ static int next_entry(struct reader *reader, struct entry *entry)
 	return gsc_parse_units(number, reader->dev->sms, 1, &entry->units) ? -EINVAL : 1;
 }
 
-/* Each group once, none below another, and together no more than the device. Returns their number */
+/* Each group once, none below another, together no more than the device. Returns their number */
 static int check_entries(const struct reader *text)
 {
 	u64 stamp = ++text->dev->stamp, sum = 0;
@@ -93,7 +93,8 @@ static void end_plan(struct gsc_device *dev, bool expired)
 }
 
 int gsc_device_plan(struct gsc_device *dev, const char *text,
-		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg, u64 now)
+		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg,
+		    u64 now)
 {
 	struct reader reader = { .dev = dev, .find = find, .arg = arg };
 	bool none = !strncmp(text, "none", 4) && (!text[4] || (text[4] == '\n' && !text[5]));
@@ -138,12 +139,14 @@ void gsc_plan_expire(struct gsc_device *dev)
 
 int gsc_plan_show(const struct gsc_device *dev, char *buf, size_t size)
 {
+	unsigned long long ms = div_u64(dev->plan_until - min(dev->plan_until, dev->now), 1000000);
+
 	if (dev->policy == &gsc_policy_plan)
-		return scnprintf(buf, size, "%u groups for %llu ms more, then %s", dev->n_planned,
-				 (unsigned long long)div_u64(dev->plan_until - min(dev->plan_until, dev->now), 1000000),
-				 dev->plan_before->name);
+		return scnprintf(buf, size, "%u groups for %llu ms more, then %s",
+				 dev->n_planned, ms, dev->plan_before->name);
 	if (dev->plan_expired)
-		return scnprintf(buf, size, "expired without another one: %s decides again", dev->policy->name);
+		return scnprintf(buf, size, "expired without another one: %s decides again",
+				 dev->policy->name);
 	return scnprintf(buf, size, "none");
 }
 

@@ -3,13 +3,13 @@
  * What protects a client's recurring kernels from long block-tasks of less important clients in its
  * band: SMs that are held free between two of its kernels, or block-tasks that can be left in their
  * middle (the resumable form of a kernel). Both cost the others part of their throughput:
- *  - a hold its SMs, all the time; it is impossible for what comes less often than the longest hold;
- *  - the form what it is slower by, and the SMs from each eviction until their workers are back. The
- *    newcomer waits for the eviction, which counts as lost in its period.
- * The form is taken where it costs a third less, and then kept for some time: a request now and then
- * waits for workers that are slow to leave. On an H200 a request each ms beside block-tasks of 5 ms
- * had a p99 of 1.9 ms and the others lost 21 % where 6 % were expected; a hold gave 80 us for 24 %
- * (docs/measurements/2026-11-23-programs-h200.md). Clients below are told by GSCHED_ARB_RESUMABLE
+ *  - a hold its SMs, all the time; what comes less often than the longest hold cannot have one;
+ *  - the form what it is slower by, and the SMs from each eviction until their workers are back.
+ *    The newcomer waits for the eviction, which counts as lost in its period.
+ * The form is taken where it costs a third less, and then kept for some time: now and then a
+ * request waits for workers that are slow to leave. On an H200 a request each ms beside
+ * block-tasks of 5 ms had a p99 of 1.9 ms and the others lost 21 % where 6 % were expected; a hold
+ * gave 80 us for 24 % (docs/measurements/2026-11-23-programs-h200.md). Clients below are told by GSCHED_ARB_RESUMABLE
  * and take the form at their next launch. Until then, and where a kernel has no such form, the hold
  * goes on.
  *
@@ -19,12 +19,12 @@
  */
 #include "decide.h"
 
-/* Until the capacity of an eviction is used again: workers save and leave, a wing is launched */
-#define RETURN_NS	200000ULL
 /*
- * With this, and GSC_MIDWAY_NS until workers in the middle of block-tasks are gone, a request each ms
- * on 20 SMs beside block-tasks of 1 ms costs 15.8 %; measured were 16.8 (H200)
+ * Until the capacity of an eviction is used again: workers save and leave, a wing is launched. With
+ * this, and GSC_MIDWAY_NS until workers in the middle of block-tasks are gone, a request each ms on
+ * 20 SMs beside block-tasks of 1 ms costs 15.8 %; measured were 16.8 (H200)
  */
+#define RETURN_NS	200000ULL
 /* Shorter block-tasks end nearly as soon as they are saved, and few kernels are worth the form */
 #define LONG_NS		400000ULL
 #define RARE_NS		1000000000ULL
@@ -37,7 +37,7 @@
  */
 #define FORM_COST	40
 #define FORM_COST_MAX	500
-#define MEASURED	3		/* kernels of each form until the measured cost is believed */
+#define MEASURED	3	/* kernels of each form until the measured cost is believed */
 
 /* Kernels of more rounds end about when their capacity says */
 #define ROUNDS_MAX	32
@@ -46,9 +46,10 @@
 static u64 rounds(const struct gsc_task *task, u32 units)
 {
 	u32 left = task->client->dev->sms * GSCHED_CAPSM - units;
-
 	/* an hour's kernel has less than 2^48 block-tasks; beyond nothing overflows */
-	return div64_u64((min(task->blocks, 1ULL << 48) * GSCHED_CAPSM) - 1, max_t(u32, left, 1)) + 1;
+	u64 work = min(task->blocks, 1ULL << 48) * GSCHED_CAPSM;
+
+	return div64_u64(work - 1, max_t(u32, left, 1)) + 1;
 }
 
 /* Per mille of its throughput that @task loses without @units */
@@ -108,8 +109,8 @@ void gsc_protect_submitted(struct gsc_task *task)
 {
 	struct gsc_client *client = task->client;
 
-	task->midway = gsc_is_block(task) && client->arb.flags & GSCHED_ARB_RESUMABLE && task->block_ns &&
-		       task->block_ns <= GSC_LEAVE_NS;
+	task->midway = gsc_is_block(task) && client->arb.flags & GSCHED_ARB_RESUMABLE &&
+		       task->block_ns && task->block_ns <= GSC_LEAVE_NS;
 	/* of a task in the resumable form only the time to leave is told */
 	if (gsc_is_block(task) && task->block_ns && !task->midway)
 		client->block_ns = task->block_ns;
@@ -159,10 +160,13 @@ static u32 cost_of_hold(const struct gsc_client *client, const struct gsc_task *
 
 	if (client->resumes)
 		longest = longest * 4 / 5;
-	return client->interval > longest ? 1000 : cost_of_units(below, gsc_protect_units(client, units));
+	if (client->interval > longest)
+		return 1000;
+	return cost_of_units(below, gsc_protect_units(client, units));
 }
 
-static u32 cost_of_form(const struct gsc_client *client, const struct gsc_task *below, u32 units, u64 ran)
+static u32 cost_of_form(const struct gsc_client *client, const struct gsc_task *below, u32 units,
+			u64 ran)
 {
 	u64 away = min(ran + RETURN_NS, client->interval);
 	u32 rounds = cost_of_units(below, (u32)div64_u64(away * units, client->interval));
@@ -193,7 +197,8 @@ void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
 	resumes = longest >= LONG_NS && client->interval <= RARE_NS && worth_it(client);
 	if (resumes)
 		client->resumes_until = dev->now + max(KEEP_NS, 4 * client->interval);
-	if (resumes == client->resumes || (client->resumes_since && dev->now - client->resumes_since < KEEP_NS))
+	if (resumes == client->resumes ||
+	    (client->resumes_since && dev->now - client->resumes_since < KEEP_NS))
 		return;
 	gsc_protect_set(client, resumes);
 }

@@ -17,7 +17,7 @@
 
 /* ---- ends ---- */
 
-/* A kernel that stood still among others' workers says little: it counts as OUTLIER times the average */
+/* A kernel that stood still among others' workers counts as OUTLIER times the average at most */
 static void update_average(_Atomic uint64_t *to, uint64_t x)
 {
 	uint64_t had = atomic_load_explicit(to, memory_order_relaxed);
