@@ -124,7 +124,7 @@ lint-sparse: $(KMOD_MODULES)
 
 KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch])
 lint-checkpatch: $(KMOD_HARNESS)
-	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=130 \
+	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=100 \
 		--ignore MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f $(KMOD_CHECKPATCH)
 
 lint-kernel-doc: $(KMOD_HARNESS)

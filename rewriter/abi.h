@@ -2,55 +2,64 @@
 /*
  * What a rewritten kernel, the process that launches it and the arbiter's page agree on.
  *
- * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the end, struct gsr_launch
- * by value (align 16); in front of that, if K names texture or surface references, a handle (u64) for each. It is launched with
- * any number of thread blocks in x (the workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are
- * written into PTX by the rewriter, so they are fixed by assertion.
+ * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the
+ * end, struct gsr_launch by value (align 16); in front of that, if K names texture or surface
+ * references, a handle (u64) for each. It is launched with any number of thread blocks in x (the
+ * workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into
+ * PTX by the rewriter, so they are fixed by assertion.
  *
- * A worker's life. Thread 0 starts and leaves for all, the first warp to come fetches (of a resumable twin thread
- * 0); the others wait at a barrier and read what was written to shared memory.
- *  1. start: claim a place on this SM: the lowest clear bit of the lower half of control.sm[%smid]. position = smid * 1024 +
- *     bit * weight. With GSR_LAUNCH_WHOLE another bit is tried first, so that not all want the same one. The first of the
- *     launches' first workers (by compare-and-swap on control.started) stamps stat.start_ns and stores the relay's limit to
- *     stat.seen_limit. Other ways to a position (GSR_LAUNCH_BY_*), of
- *     twins made with gsr_options.modes, as launch.ranges below:
- *     by rank: rank * 1024 + bit * weight. The first worker on an SM claims a rank for it, a clear bit of control.ranks
- *     below the relay / 1024, rounded up, and stores 1 + rank to the upper half of control.sm[%smid], where those
- *     that come later read it.
- *     by index: index * weight. A worker claims an index, a clear bit of control.sm (64 a word) below relay / weight.
- *     Both try launch.first (in SMs: times weight / 1024) + %ctaid.x first, then go around. None free: a position outside
- *     of every window. So the window counts SMs, or workers, of those that are there.
- *  2. scheduling point: load the window and its expiry (16 bytes, one L2 access) from control.copy[%ctaid.x & last_copy],
- *     which is valid from the start with GSR_LAUNCH_WHOLE; else the worker stores control.relay and control.next_poll there
- *     when it starts, which the launcher has written. If %globaltimer is past the expiry, swap that for now + poll_ns; the
- *     worker that wins takes control.relay into its copy. If control.next_poll is past too and the swap succeeds there, it
- *     gives the copies new expiries, from now + poll_ns on, poll_ns / 4 apart, and reads the window from the page
- *     (launch.window, host memory, volatile): if that has changed, it goes to control.relay and all copies, and its lower half
- *     to stat.seen_limit. If the window excludes this worker's position: leave early. A resumable twin polls control.relay and
- *     control.next_poll always. With GSR_LAUNCH_NO_WINDOW the position is one that no window excludes.
- *  3. fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of all of them: leave. n stays if
- *     the last fetch took about fetch_ns and the end is far; else it aims at fetch_ns of work by measured time of the last
- *     fetch, at most launch.fetch_max, at most half of an even share of what is left, at most four times the last n, a power of two.
- *     With launch.ranges there is no counter: the grid is cut into launch.workers ranges of ceil(total / workers)
- *     block-tasks, a worker claims one (a bit of ranges.taken) and takes the n from it. At first the range of its own number,
- *     which is (SM id or rank) * (1024 / weight) + bit, or its index; when that is done those of workers that the window
- *     excludes, as SMGuard remaps them, then any that nobody has; none: leave. Who leaves early stores to ranges.next where
- *     it stands, and gives the range back.
- *     A resumable twin first takes a record that waits, if there is one, and goes on in its middle; for new block-tasks
- *     it fetches one at a time and takes a free record for it (none free: this block-task runs to its end).
- *  4. run the body for these, then 2.
- *     A resumable twin polls in loops and barriers of the body as well, as in 2. If it must leave, all threads save
- *     what they hold to the record, which waits then, and the worker leaves early; its block-task is not counted as run.
- *  5. leave: clear the bit; by rank, the last worker of the SM swaps its word for 0 and clears the rank's bit, unless another
- *     worker has come to the SM, which then keeps the rank. fence.sys; done = atom.add(control.done, block-tasks that this worker
- *     ran). The worker that brings it to launch.blocks stamps stat.end_ns, stores stat.finished = seq, then opens the gate by a
- *     release: control.gate = seq.
- *     A worker that left early adds 1 to control.left after everything else, and stores the sum to stat.left, unless another is at
- *     it (control.telling), which then looks again. With launch.ranges all are added, and those that found nothing to do store the sum
- *     too if a range may be free: then launched - left workers are there that may come by it.
- * The launcher zeroes the control block before a slot is used again, and only when stat.retired == seq and all its wings
- * have retired, so no worker of an earlier task can touch it. relay must be initialised to the window at launch, and with
- * GSR_LAUNCH_WHOLE the copies too (gsr_control_init()).
+ * What a worker does. Thread 0 starts and leaves for all. The first warp to finish fetches, in a
+ * resumable twin thread 0; the others wait at a barrier and read the result from shared memory.
+ *  1. Start: claim a position. By rank: the worker claims a place on its SM, a clear bit of the
+ *     lower half of control.sm[%smid], the lowest one, but with GSR_LAUNCH_WHOLE another one is
+ *     tried first, so that not all compete for it. The task's first worker on the SM also claims a
+ *     rank for it, a clear bit of control.ranks below the relay / 1024, rounded up, and stores
+ *     1 + rank to the upper half of the word, where later workers read it. position = rank * 1024 +
+ *     place * weight. By index (GSR_LAUNCH_BY_INDEX, of twins made with gsr_options.modes): the
+ *     worker claims a clear bit of control.sm (64 a word) below relay / weight. position = index *
+ *     weight. The search for a rank or an index starts at launch.first (in SMs: times weight /
+ *     1024) + %ctaid.x and wraps. If none is free the position is one that no window includes. So a
+ *     window counts the SMs, or the workers, that are there. The worker that sets control.started
+ *     stamps stat.start_ns and stores the relay's window to stat.seen_limit.
+ *  2. Scheduling point: load the window and its expiry (16 bytes, one L2 access) from
+ *     control.copy[%ctaid.x & last_copy]. With GSR_LAUNCH_WHOLE the launcher has initialised the
+ *     copies; else a worker that starts fills its copy from control.relay and control.next_poll. If
+ *     %globaltimer is past the expiry, swap that for now + poll_ns; the worker that wins takes
+ *     control.relay into its copy. If control.next_poll is past, too, and the swap succeeds there,
+ *     it gives the copies new expiries, from now + poll_ns on, poll_ns / 4 apart, and reads the
+ *     window from the page (launch.window, host memory). If that has changed, it goes to
+ *     control.relay and all copies, and its lower half to stat.seen_limit. A worker whose position
+ *     the window excludes leaves early. A resumable twin always polls control.relay and
+ *     control.next_poll. With GSR_LAUNCH_NO_WINDOW the position is one that no window excludes.
+ *  3. Fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of
+ *     all counters: leave. n stays if the last fetch took about fetch_ns and the end is far. Else
+ *     it aims at fetch_ns of work by the measured time of the last fetch: a power of two, at most
+ *     launch.fetch_max, half of an even share of what is left, and four times the last n.
+ *     With launch.ranges there are no counters: the grid is cut into launch.workers ranges of
+ *     ceil(total / workers) block-tasks. A worker claims one (a bit of ranges.taken) and takes the
+ *     n from it: first the range of its own number (position / weight), then those of workers that
+ *     the window excludes, as SMGuard remaps them, then any that is free; if there is none it
+ *     leaves. A worker that leaves early stores where it stands to ranges.next and gives the range
+ *     back.
+ *     A resumable twin first resumes a record that waits, if there is one. It fetches new
+ *     block-tasks one at a time and takes a free record for each; if none is free this block-task
+ *     runs to its end.
+ *  4. Run the body for these, then 2. A resumable twin also polls, as in 2, in loops and barriers
+ *     of the body. If it must leave, all threads save their state to the record, which waits then,
+ *     and the worker leaves early; its block-task is not counted as run.
+ *  5. Leave: clear the bit. By rank, the last worker on the SM swaps its word for 0 and clears the
+ *     rank's bit, unless another worker has come to the SM, which then keeps the rank. Then, with
+ *     release semantics, done = atom.add(control.done, block-tasks that this worker ran). The
+ *     worker that brings it to launch.blocks stamps stat.end_ns, stores stat.finished = seq, then
+ *     opens the gate by a release: control.gate = seq.
+ *     A worker that left early adds 1 to control.left after everything else and stores the sum to
+ *     stat.left, unless another one is doing so (control.telling), which then looks again. With
+ *     launch.ranges all workers are added, and those that found nothing to do store the sum, too,
+ *     if a range may be free: then launched - left workers are there that may take it.
+ *
+ * The launcher zeroes the control block before a slot is used again, and only when stat.retired ==
+ * seq and all its wings have retired, so no worker of an earlier task can touch it. It initialises
+ * relay to the window at launch, and with GSR_LAUNCH_WHOLE the copies, too (gsr_control_init()).
  */
 #ifndef GSR_ABI_H
 #define GSR_ABI_H
@@ -69,22 +78,28 @@
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
 	uint64_t control;	/* device address of struct gsr_control */
-	uint64_t window;	/* device address of the gsched_arb_slot.window word of the task's slot */
+	/* device address of the gsched_arb_slot.window word of the task's slot */
+	uint64_t window;
 	uint64_t stat;		/* device address of the task's struct gsched_cl_slot */
 	uint32_t grid[3];	/* the original grid: what %nctaid reads */
 	uint32_t seq;		/* the task's number */
-	uint32_t weight;	/* capacity units of one worker: 1024 / blocks per SM, rounded down */
+	/* capacity units of one worker: 1024 / blocks per SM, rounded down */
+	uint32_t weight;
 	uint32_t poll_ns;	/* least time between two reads of the page */
 	uint32_t fetch_ns;	/* work to aim at in one fetch */
 	uint32_t fetch_max;	/* most block-tasks of one fetch */
-	uint32_t workers;	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
+	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
+	uint32_t workers;
 	uint32_t flags;		/* GSR_LAUNCH_* */
-	uint64_t save;		/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
+	/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
+	uint64_t save;
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 	uint32_t save_sms;	/* SMs that have records: above every %smid */
-	uint32_t first;		/* workers of the task that are there already, as the launcher reckons */
-	uint64_t ranges;	/* device address of struct gsr_ranges, one a task; 0: the counters */
+	/* workers of the task that are there already, as far as the launcher knows */
+	uint32_t first;
+	/* device address of struct gsr_ranges, one a task; 0: the counters */
+	uint64_t ranges;
 	/*
 	 * The order in which block-tasks are fetched (gsr_launch_order()). They lie in rows of
 	 * 2^row_shift * counters, and so many rows as a column is deep are a stripe. Counter N has
@@ -94,9 +109,11 @@ struct gsr_launch {
 	 * counters + N. What is behind the @positions of each counter that lie in stripes is dealt
 	 * in turns, one by one. In strict order there is one counter and one column, the grid.
 	 */
-	uint32_t step[3];	/* in ids: from row to row, or in strict order to the next block-task */
+	/* in ids: from row to row, or in strict order to the next block-task */
+	uint32_t step[3];
 	uint32_t positions;
-	uint32_t last_counter, counters;	/* counters is a power of two; last_counter that less one */
+	/* counters is a power of two; last_counter that less one */
+	uint32_t last_counter, counters;
 	uint32_t rows, row_mask;
 	uint32_t row_shift, column_shift;
 	uint32_t width_mask, stripe_mask;
@@ -107,7 +124,7 @@ struct gsr_launch {
 	uint32_t last_copy;	/* of the relay's, a power of two less one: gsr_launch_order() */
 	uint32_t blocks;	/* of the grid */
 	uint32_t last_warp;	/* warps of a thread block, less one */
-	/* For the batch size: block-tasks of each counter; -workers / counters; counters / 2 workers */
+	/* batch size: block-tasks of each counter; -workers / counters; counters / 2 workers */
 	float each, ahead, share;
 	uint32_t half_column;	/* bits of a float: half of the rows of a column; 0: no columns */
 };
@@ -115,8 +132,10 @@ struct gsr_launch {
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
 #define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
 /* Only of twins that were made with gsr_options.modes, and so gsr_launch.ranges */
-#define GSR_LAUNCH_BY_INDEX	4u	/* the window counts workers, not the SMs that the task is on */
-#define GSR_LAUNCH_WHOLE	16u	/* a task's first launch, with the whole device for its window: no place is worse than another */
+/* the window counts workers, not the SMs that the task is on */
+#define GSR_LAUNCH_BY_INDEX	4u
+/* a task's first launch, with the whole device for its window: no place is worse than another */
+#define GSR_LAUNCH_WHOLE	16u
 
 /*
  * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's

@@ -477,8 +477,8 @@ static int check_tasks(const struct gsc_client *client)
 				return 14;
 			continue;
 		}
-		if (task->window && (!open || task->window != client->window ||
-					task->window < gsc_least(task)))
+		if (task->window &&
+		    (!open || task->window != client->window || task->window < gsc_least(task)))
 			return 16;
 		open = open && task->window;
 		has |= task->window != 0;

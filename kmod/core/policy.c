@@ -66,7 +66,7 @@ static const char *find_fault(const struct gsc_band *band)
 		if (task->client->band != band)
 			return "order() has a task of another band in the list";
 		if (task->need > task->want || task->want > task->demand)
-			return "order() wants more for a task than it demands, or needs more than it wants";
+			return "order() wants more than a task demands, or needs more than that";
 		if (task->rank !=
 		    list_first_entry(&task->client->tasks, struct gsc_task, peer)->rank)
 			return "order() gives tasks of one client different ranks";

@@ -9,9 +9,9 @@
  * The form is taken where it costs a third less, and then kept for some time: now and then a
  * request waits for workers that are slow to leave. On an H200 a request each ms beside
  * block-tasks of 5 ms had a p99 of 1.9 ms and the others lost 21 % where 6 % were expected; a hold
- * gave 80 us for 24 % (docs/measurements/2026-11-23-programs-h200.md). Clients below are told by GSCHED_ARB_RESUMABLE
- * and take the form at their next launch. Until then, and where a kernel has no such form, the hold
- * goes on.
+ * gave 80 us for 24 % (docs/measurements/2026-11-23-programs-h200.md). Clients below are told by
+ * GSCHED_ARB_RESUMABLE and take the form at their next launch. Until then, and where a kernel has
+ * no such form, the hold goes on.
  *
  * What lost capacity costs a kernel goes by rounds of one block-task an SM, as those that share an
  * SM slow each other down: 8448 block-tasks of 5 ms, 8 on an SM, took 64 rounds on 132 SMs, 72 on

@@ -141,7 +141,7 @@ static void honour_latency(struct gsc_device *dev, u32 n)
 
 	if (room(dev, least, bit, NULL, NULL) >= 0)
 		return;
-	/* targets that cannot be reached: none holds with the least factor that lengthens a slice */
+	/* out of reach: none holds with the least factor that lengthens a slice */
 	if (room(dev, least, longer_than_least(dev), NULL, NULL) < 0)
 		bit = 1;
 	while (bit >>= 1)

@@ -70,7 +70,8 @@ b=$!
 group_write web gpu.latency_target_us 10000000
 wait_for 30 policy plan
 ok $? "a target, and others beside it: a plan is in force"
-wait_for 60 planned '$web == 1 and $a + $b == 7'
+# eight requests for each step down, of seconds each in QEMU
+wait_for 180 planned '$web == 1 and $a + $b == 7'
 ok $? "a target of ten seconds: one SM is enough, the others share the rest"
 wait_for 30 qos '.state == "met" and .latency_us > 0'
 ok $? "status: it is met"

@@ -2,21 +2,27 @@
 /*
  * gsched: several CUDA programs on one GPU, under quotas and priorities.
  *
- * This is the whole ABI between a client (one process on one device) and the arbiter that decides for the device.
- * The arbiter is the kernel module, reached through /dev/gsched, or gschedd's embedded arbiter, reached through a
- * SOCK_SEQPACKET socket that carries the same structures (libgsched/proto.h).
+ * This is the whole ABI between a client (one process on one device) and the arbiter that decides
+ * for the device. The arbiter is the kernel module, reached through /dev/gsched, or gschedd's
+ * embedded arbiter, reached through a SOCK_SEQPACKET socket that carries the same structures
+ * (libgsched/proto.h).
  *
  * Rules of every call
- *  - Each structure begins with `size`, set by the caller to the sizeof it was compiled with. A shorter structure than
- *    the arbiter's is completed with zeroes, a longer one is taken if its tail is zero.
- *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of range; E2BIG the unknown
- *    tail is not zero; EOPNOTSUPP unknown flag or a reserved field not zero; ENOENT no such device; EBUSY already
- *    attached, or the slot is in use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first;
- *    EAGAIN would wait; ENOSPC the device has as many clients as it takes; EDQUOT the user has half of the places that
- *    others leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon ended;
- *    ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has changed.
- *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity of one SM.
- *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as an index.
+ *  - Each structure begins with `size`, set by the caller to the sizeof it was compiled with. A
+ *    shorter structure than the arbiter's is completed with zeroes, a longer one is taken if its
+ *    tail is zero.
+ *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of
+ *    range; E2BIG the unknown tail is not zero; EOPNOTSUPP unknown flag or a reserved field not
+ *    zero; ENOENT no such device; EBUSY already attached, or the slot is in use; ENOTCONN not
+ *    attached; EPERM / EACCES not allowed; EINTR a signal came first; EAGAIN would wait; ENOSPC the
+ *    device has as many clients as it takes; EDQUOT the user has half of the places that others
+ *    leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
+ *    ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has
+ *    changed.
+ *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity
+ *    of one SM.
+ *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as
+ *    an index.
  */
 #ifndef _UAPI_LINUX_GSCHED_H
 #define _UAPI_LINUX_GSCHED_H
@@ -34,8 +40,10 @@
 
 #define GSCHED_IOC_TYPE		0xE7
 #define GSCHED_IOC_INFO		_IO(GSCHED_IOC_TYPE, 0x00)	/* struct gsched_info */
-#define GSCHED_IOC_DEVICE_ADD	_IO(GSCHED_IOC_TYPE, 0x01)	/* struct gsched_device_add, CAP_SYS_ADMIN */
-#define GSCHED_IOC_DEVICE_DEL	_IO(GSCHED_IOC_TYPE, 0x02)	/* struct gsched_device_del, CAP_SYS_ADMIN */
+/* struct gsched_device_add, CAP_SYS_ADMIN */
+#define GSCHED_IOC_DEVICE_ADD	_IO(GSCHED_IOC_TYPE, 0x01)
+/* struct gsched_device_del, CAP_SYS_ADMIN */
+#define GSCHED_IOC_DEVICE_DEL	_IO(GSCHED_IOC_TYPE, 0x02)
 #define GSCHED_IOC_ATTACH	_IO(GSCHED_IOC_TYPE, 0x03)	/* struct gsched_attach */
 #define GSCHED_IOC_SUBMIT	_IO(GSCHED_IOC_TYPE, 0x04)	/* struct gsched_submit */
 #define GSCHED_IOC_COMPLETE	_IO(GSCHED_IOC_TYPE, 0x05)	/* struct gsched_complete */
@@ -46,8 +54,10 @@
 #define GSCHED_FEATURE_HPF	(1ULL << 1)	/* policy HPF (FLEP 5.2.1) */
 #define GSCHED_FEATURE_STREAM	(1ULL << 2)	/* struct gsched_submit.stream */
 #define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
-#define GSCHED_FEATURE_LEASED	(1ULL << 4)	/* launches under a lease are counted: struct gsched_cl_header.leased_* */
-#define GSCHED_FEATURE_BANDS	(1ULL << 5)	/* channel groups, time slices, turns: GSCHED_IOC_REPORT */
+/* launches under a lease are counted: struct gsched_cl_header.leased_* */
+#define GSCHED_FEATURE_LEASED	(1ULL << 4)
+/* channel groups, time slices, turns: GSCHED_IOC_REPORT */
+#define GSCHED_FEATURE_BANDS	(1ULL << 5)
 #define GSCHED_FEATURE_CORUN	(1ULL << 6)	/* policy corun: struct gsched_submit.intensity */
 
 /**
@@ -70,8 +80,8 @@ struct gsched_info {
  * struct gsched_device_add - make a GPU known to the arbiter
  * @size: sizeof(struct gsched_device_add)
  * @flags: must be 0
- * @uuid: the CUDA device's UUID (cuDeviceGetUuid). EEXIST if known already with the same @name and @sms, or if the
- *	name is taken
+ * @uuid: the CUDA device's UUID (cuDeviceGetUuid). EEXIST if known already with the same @name and
+ *	@sms, or if the name is taken
  * @name: NUL-terminated, [a-z0-9_-]+, the name in configfs and sysfs, e.g. "gpu0"
  * @sms: number of SMs, 1 to GSCHED_SMS_MAX
  * @__reserved: must be 0
@@ -95,8 +105,9 @@ struct gsched_device_add {
  * @flags: GSCHED_DEVICE_DEL_*
  * @uuid: which one. EBUSY while a client is attached or a group below it exists
  *
- * With GSCHED_DEVICE_DEL_FORCE clients are no obstacle: each is detached and gets EVENT_GONE, its windows are opened to the
- * whole device, and its calls return ENODEV from then on. Groups are: their names are the operator's to remove.
+ * With GSCHED_DEVICE_DEL_FORCE clients are no obstacle: each is detached and gets EVENT_GONE, its
+ * windows are opened to the whole device, and its calls return ENODEV from then on. Groups are:
+ * their names are the operator's to remove.
  */
 struct gsched_device_del {
 	__u32 size;
@@ -105,9 +116,11 @@ struct gsched_device_del {
 };
 
 /* struct gsched_attach.flags */
-#define GSCHED_ATTACH_MPS	(1U << 0)	/* this process runs under MPS: the device can be shared in space */
+/* this process runs under MPS: the device can be shared in space */
+#define GSCHED_ATTACH_MPS	(1U << 0)
 #define GSCHED_ATTACH_SLICE	(1U << 1)	/* it can set the time slice of its channel group */
-#define GSCHED_ATTACH_SERVER	(1U << 2)	/* an MPS server: owns a channel group and submits nothing */
+/* an MPS server: owns a channel group and submits nothing */
+#define GSCHED_ATTACH_SERVER	(1U << 2)
 #define GSCHED_ATTACH__ALL	(GSCHED_ATTACH_MPS | GSCHED_ATTACH_SLICE | GSCHED_ATTACH_SERVER)
 
 /*
@@ -115,31 +128,37 @@ struct gsched_device_del {
  * channel group: a process, or an MPS server with its clients. Inside a band clients share in
  * space, on SM windows; bands share in time.
  */
-#define GSCHED_MODE_TEMPORAL	0	/* several bands, one at a time by full eviction (FLEP 4.1): slices cannot be set */
+/* several bands, one at a time by full eviction (FLEP 4.1): slices cannot be set */
+#define GSCHED_MODE_TEMPORAL	0
 #define GSCHED_MODE_SPATIAL	1	/* one band */
-#define GSCHED_MODE_SLICED	2	/* several bands, which the GPU switches by their time slices */
+/* several bands, which the GPU switches by their time slices */
+#define GSCHED_MODE_SLICED	2
 
 /**
  * struct gsched_attach - become a client of a device
  * @size: sizeof(struct gsched_attach)
  * @flags: GSCHED_ATTACH_*
- * @uuid: in: the CUDA device's UUID. ENOENT if it was not added, ENOSPC if the device has as many clients as it takes
- *	(sysfs clients_max), EDQUOT if the caller's user has half of what other users leave, and is no administrator
+ * @uuid: in: the CUDA device's UUID. ENOENT if it was not added, ENOSPC if the device has as many
+ *	clients as it takes (sysfs clients_max), EDQUOT if the caller's user has half of what other
+ *	users leave, and is no administrator
  * @client_id: out: unique on this arbiter
  * @arb_offset: out: mmap offset of the arbiter's page, to be mapped PROT_READ, MAP_SHARED
- * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page)), which the mapping's is, rounded up to whole pages
+ * @arb_size: out: its length in bytes (sizeof(struct gsched_arb_page)), which the mapping's is,
+ *	rounded up to whole pages
  * @cl_offset: out: mmap offset of the client's page, to be mapped PROT_READ|PROT_WRITE, MAP_SHARED
  * @cl_size: out: its length in bytes (sizeof(struct gsched_cl_page)), likewise
  * @sms: out: SMs of the device
  * @mode: out: GSCHED_MODE_* at this moment; the header of the arbiter's page has it later
  * @priority: out: gpu.priority of the group, for the choice of stream priorities
  * @__reserved: must be 0
- * @channel_group: in: any number that is the same for processes in one hardware channel group (an MPS server and its
- *	clients) and different for others. 0: a group of its own, or not known: with GSCHED_ATTACH_MPS clients of group 0 count
- *	as one. A hint: it only decides whom this client shares with in space
+ * @channel_group: in: any number that is the same for processes in one hardware channel group (an
+ *	MPS server and its clients) and different for others. 0: a group of its own, or not known:
+ *	with GSCHED_ATTACH_MPS clients of group 0 count as one. A hint: it only decides whom this
+ *	client shares with in space
  *
- * The group is the deepest one that is bound to the process (procs, also through its ancestors) or to its cgroup; else
- * the root group. Both mappings may be pinned for long (pin_user_pages_fast with FOLL_LONGTERM), as CUDA does.
+ * The group is the deepest one that is bound to the process (procs, also through its ancestors) or
+ * to its cgroup; else the root group. Both mappings may be pinned for long (pin_user_pages_fast
+ * with FOLL_LONGTERM), as CUDA does.
  */
 struct gsched_attach {
 	__u32 size;
@@ -163,8 +182,8 @@ struct gsched_attach {
 #define GSCHED_TIER_LAUNCH	2	/* opaque, scheduled whole */
 
 /*
- * What a kernel demands most of the GPU: gsched_submit.intensity, the classes of Slate's table I. Low,
- * medium or high compute intensity; or medium or high memory intensity, which counts more.
+ * What a kernel demands most of the GPU: gsched_submit.intensity, the classes of Slate's table I.
+ * Low, medium or high compute intensity; or medium or high memory intensity, which counts more.
  */
 #define GSCHED_INTENSITY_UNKNOWN	0
 #define GSCHED_INTENSITY_L_C	1
@@ -175,7 +194,8 @@ struct gsched_attach {
 #define GSCHED_INTENSITY__MAX	GSCHED_INTENSITY_H_M
 
 /* struct gsched_submit.flags */
-#define GSCHED_SUBMIT_NOWAIT	(1U << 0)	/* EAGAIN instead of waiting; the task stays queued, EVENT_GRANT follows */
+/* EAGAIN instead of waiting; the task stays queued, EVENT_GRANT follows */
+#define GSCHED_SUBMIT_NOWAIT	(1U << 0)
 #define GSCHED_SUBMIT__ALL	(GSCHED_SUBMIT_NOWAIT)
 
 /**
@@ -190,15 +210,15 @@ struct gsched_attach {
  * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
  * @block_ns: predicted time of one block-task: bounds the eviction delay. 0 unknown
  * @window: out: what was granted, as in struct gsched_arb_slot
- * @stream: any number that is the same for tasks that the client knows to run one after another, in the order of their
- *	SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there in the first version: SUBMIT takes a
- *	structure that ends before it
- * @intensity: GSCHED_INTENSITY_*, EINVAL above GSCHED_INTENSITY__MAX. A hint, for policy corun: which kernels may run side
- *	by side. Not there before GSCHED_FEATURE_CORUN
+ * @stream: any number that is the same for tasks that the client knows to run one after another, in
+ *	the order of their SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there
+ *	in the first version: SUBMIT takes a structure that ends before it
+ * @intensity: GSCHED_INTENSITY_*, EINVAL above GSCHED_INTENSITY__MAX. A hint, for policy corun:
+ *	which kernels may run side by side. Not there before GSCHED_FEATURE_CORUN
  * @__reserved: must be 0
  *
- * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and the task is
- * withdrawn.
+ * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and
+ * the task is withdrawn.
  */
 struct gsched_submit {
 	__u32 size;
@@ -217,7 +237,8 @@ struct gsched_submit {
 };
 
 /* struct gsched_complete.flags */
-#define GSCHED_COMPLETE_CANCEL	(1U << 0)	/* the launch failed or was never made: account nothing */
+/* the launch failed or was never made: account nothing */
+#define GSCHED_COMPLETE_CANCEL	(1U << 0)
 #define GSCHED_COMPLETE__ALL	(GSCHED_COMPLETE_CANCEL)
 
 /**
@@ -226,7 +247,8 @@ struct gsched_submit {
  * @flags: GSCHED_COMPLETE_*
  * @slot: the slot; EINVAL out of range
  * @seq: the task; ENOENT if the slot does not hold it
- * @ran_ns: time it ran by the GPU's clock, 0 unknown. A hint: bounded by the wall time since the grant
+ * @ran_ns: time it ran by the GPU's clock, 0 unknown. A hint: bounded by the wall time since the
+ *	grant
  */
 struct gsched_complete {
 	__u32 size;
@@ -239,25 +261,32 @@ struct gsched_complete {
 /* struct gsched_report.activity, struct gsched_cl_header.activity */
 #define GSCHED_ACTIVITY_IDLE	0	/* nothing on the GPU, and nothing held back */
 #define GSCHED_ACTIVITY_WAITING	1	/* nothing on the GPU; launches wait for the band's turn */
-#define GSCHED_ACTIVITY_BUSY	2	/* work is on the GPU, or was within the last milliseconds */
+/* work is on the GPU, or was within the last milliseconds */
+#define GSCHED_ACTIVITY_BUSY	2
 
 /* struct gsched_report.flags: which fields count */
 #define GSCHED_REPORT_ACTIVITY	(1U << 0)
 #define GSCHED_REPORT_SLICE	(1U << 1)
 #define GSCHED_REPORT_STREAMS	(1U << 2)
 #define GSCHED_REPORT_BLOCKS	(1U << 3)
-#define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | GSCHED_REPORT_STREAMS | GSCHED_REPORT_BLOCKS)
+#define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | \
+				 GSCHED_REPORT_STREAMS | GSCHED_REPORT_BLOCKS)
 
 /**
  * struct gsched_report - what the client sees of its band
  * @size: sizeof(struct gsched_report)
  * @flags: GSCHED_REPORT_*
- * @activity: GSCHED_ACTIVITY_*; to be told at changes while GSCHED_ARB_REPORT is set, at other times ignored
- * @slice_us: the time slice that is in force by the driver's answer; 0: none could be set, @slice_error says why
- * @slice_error: positive errno, 0 none. EOPNOTSUPP: no channel group was seen; EIO: the driver refused
- * @prioritised: 1: its launches lately were all on streams of the greatest priority, 0 not. EINVAL otherwise
- * @block_us: thread blocks that take longer had at most a 64th of its kernels' time lately; 0 not known. To be told
- *	at changes while GSCHED_ARB_TIMED is set; without it the last one is forgotten
+ * @activity: GSCHED_ACTIVITY_*; to be told at changes while GSCHED_ARB_REPORT is set, at other
+ *	times ignored
+ * @slice_us: the time slice that is in force by the driver's answer; 0: none could be set,
+ *	@slice_error says why
+ * @slice_error: positive errno, 0 none. EOPNOTSUPP: no channel group was seen; EIO: the driver
+ *	refused
+ * @prioritised: 1: its launches lately were all on streams of the greatest priority, 0 not. EINVAL
+ *	otherwise
+ * @block_us: thread blocks that take longer had at most a 64th of its kernels' time lately; 0 not
+ *	known. To be told at changes while GSCHED_ARB_TIMED is set; without it the last one is
+ *	forgotten
  */
 struct gsched_report {
 	__u32 size;
@@ -273,11 +302,14 @@ struct gsched_report {
 #define GSCHED_EVENT_GRANT	1	/* a task that waited may launch */
 #define GSCHED_EVENT_EVICT	2	/* the window of a running task shrank */
 #define GSCHED_EVENT_GROW	3	/* the window of a running task grew: launch a wing */
-#define GSCHED_EVENT_GONE	4	/* the device was removed, or the arbiter ends: run unmanaged. The last event */
-#define GSCHED_EVENT_BAND	5	/* slice_us, flags, share or in_flight_us of the arbiter's page changed; @slot and @seq are 0 */
+/* the device was removed, or the arbiter ends: run unmanaged. The last event */
+#define GSCHED_EVENT_GONE	4
+/* slice_us, flags, share or in_flight_us of the arbiter's page changed; @slot and @seq are 0 */
+#define GSCHED_EVENT_BAND	5
 
 /**
- * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when there is one
+ * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when
+ * there is one
  * @type: GSCHED_EVENT_*
  * @slot: whose
  * @seq: task
@@ -300,54 +332,77 @@ struct gsched_event {
 /*
  * Pages
  *
- * A window is how much of the device a task may use, in 1/1024 CapSM: a worker at position p may run while
- * p + weight <= window, where weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's rank * GSCHED_CAPSM plus its place on
- * that SM * weight. A task gives ranks to the SMs that it is on. A client may have its workers count themselves instead
- * (rewriter/abi.h). It is at most GSCHED_SMS_MAX * GSCHED_CAPSM: the upper half of the word is 0.
+ * A window is how much of the device a task may use, in 1/1024 CapSM: a worker at position p may
+ * run while p + weight <= window, where weight is GSCHED_CAPSM / blocks_per_sm, and p is its SM's
+ * rank * GSCHED_CAPSM plus its place on that SM * weight. A task gives ranks to the SMs that it is
+ * on. A client may have its workers count themselves instead (rewriter/abi.h). It is at most
+ * GSCHED_SMS_MAX * GSCHED_CAPSM: the upper half of the word is 0.
  */
 
 /* struct gsched_arb_header.lease */
 #define GSCHED_LEASE_NONE	0	/* submit and wait for the grant */
-#define GSCHED_LEASE_NOTIFY	1	/* submit (NOWAIT) and launch: the only client of its band's highest priority */
-#define GSCHED_LEASE_FREE	2	/* launch without submit: the only client of its band, in temporal mode of the
-					 * device, and without a quota */
+/* submit (NOWAIT) and launch: the only client of its band's highest priority */
+#define GSCHED_LEASE_NOTIFY	1
+/*
+ * launch without submit: the only client of its band, in temporal mode of the device, and without a
+ * quota
+ */
+#define GSCHED_LEASE_FREE	2
 
 /* struct gsched_arb_header.flags */
-#define GSCHED_ARB_CLOSED	(1U << 0)	/* it is another band's turn: launch nothing, report WAITING */
-#define GSCHED_ARB_REPORT	(1U << 1)	/* the arbiter wants to know of activity: other bands may have to wait */
-#define GSCHED_ARB_PACED	(1U << 2)	/* no more than in_flight_us of work on the GPU at a time */
+/* it is another band's turn: launch nothing, report WAITING */
+#define GSCHED_ARB_CLOSED	(1U << 0)
+/* the arbiter wants to know of activity: other bands may have to wait */
+#define GSCHED_ARB_REPORT	(1U << 1)
+/* no more than in_flight_us of work on the GPU at a time */
+#define GSCHED_ARB_PACED	(1U << 2)
 #define GSCHED_ARB_ALONE	(1U << 3)	/* no other client is in its band */
-#define GSCHED_ARB_YIELDS	(1U << 4)	/* all more important clients of its band, one at least, launch on streams of
-						 * the greatest priority: they get what short blocks leave, without asking */
-#define GSCHED_ARB_PRIVATE	(1U << 5)	/* nor can one come: what competes with it does so in time, by slices */
-#define GSCHED_ARB_RESUMABLE	(1U << 6)	/* launch kernels of long block-tasks so that these can be left in their
-						 * middle (block_ns is then the time to leave): it costs less than SMs that
-						 * are held for somebody more important */
+/*
+ * all more important clients of its band, one at least, launch on streams of the greatest priority:
+ * they get what short blocks leave, without asking
+ */
+#define GSCHED_ARB_YIELDS	(1U << 4)
+/* nor can one come: what competes with it does so in time, by slices */
+#define GSCHED_ARB_PRIVATE	(1U << 5)
+/*
+ * launch kernels of long block-tasks so that these can be left in their middle (block_ns is then
+ * the time to leave): it costs less than SMs that are held for somebody more important
+ */
+#define GSCHED_ARB_RESUMABLE	(1U << 6)
+/* tell how long thread blocks take: struct gsched_report.block_us */
+#define GSCHED_ARB_TIMED	(1U << 7)
+/*
+ * for the band's owner: have the GPU switch away at the ends of thread blocks, which all take a
+ * short time, not in their middle
+ */
+#define GSCHED_ARB_BLOCK_END	(1U << 8)
+/*
+ * launches of tier launch need not be submitted: no other client of its band has windows that could
+ * have to make room, and none waits for another: they are equals, or the more important one has
+ * streams of the greatest priority
+ */
+#define GSCHED_ARB_PASS		(1U << 9)
 
-#define GSCHED_ARB_TIMED	(1U << 7)	/* tell how long thread blocks take: struct gsched_report.block_us */
-#define GSCHED_ARB_BLOCK_END	(1U << 8)	/* for the band's owner: have the GPU switch away at the ends of thread
-						 * blocks, which all take a short time, not in their middle */
-#define GSCHED_ARB_PASS		(1U << 9)	/* launches of tier launch need not be submitted: no other client of its band
-						 * has windows that could have to make room, and none waits for another:
-						 * they are equals, or the more important one has streams of the greatest
-						 * priority */
-
-#define GSCHED_SHARE_ALL	(1U << 20)	/* struct gsched_arb_header.share: all of the device's time */
+/* struct gsched_arb_header.share: all of the device's time */
+#define GSCHED_SHARE_ALL	(1U << 20)
 
 /**
  * struct gsched_arb_header - first page of the arbiter's mapping, written by the arbiter only
- * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first stores seq, blocks and predicted_ns in its slot,
- *	then a full fence, then reads @lease again. The arbiter stores @lease, then a full fence, then reads the slots: so
- *	a launch is either seen by the arbiter or submitted by the client.
+ * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first stores seq, blocks and
+ *	predicted_ns in its slot, then a full fence, then reads @lease again. The arbiter stores
+ *	@lease, then a full fence, then reads the slots: so a launch is either seen by the arbiter
+ *	or submitted by the client.
  * @mode: GSCHED_MODE_*
  * @sms: SMs of the device
  * @contended: 1: other clients of its band are active
  * @priority: gpu.priority of the group now
  * @top_priority: highest gpu.priority among the attached clients
  * @flags: GSCHED_ARB_*
- * @slice_us: the time slice that the band's owner has to set for its channel group; 0: whatever the driver chose
+ * @slice_us: the time slice that the band's owner has to set for its channel group; 0: whatever the
+ *	driver chose
  * @bands: bands present on the device
- * @share: of the device's time, in 1/GSCHED_SHARE_ALL, for launches that no window can hold; GSCHED_SHARE_ALL: no limit
+ * @share: of the device's time, in 1/GSCHED_SHARE_ALL, for launches that no window can hold;
+ *	GSCHED_SHARE_ALL: no limit
  * @in_flight_us: see GSCHED_ARB_PACED
  * @__reserved: 0
  */
@@ -387,7 +442,8 @@ struct gsched_arb_page {
  * struct gsched_cl_slot - one task slot as the client and its GPU report it, one cache line
  * @seq: client: the task in the slot, 0 none
  * @retired: the stream: seq of the last task whose launch ended and whose done gate opened
- * @launched: client: workers launched for the task, wings included. 0 for a task that is not tier block
+ * @launched: client: workers launched for the task, wings included. 0 for a task that is not tier
+ *	block
  * @left: GPU: workers that left before the end, because the window excluded them
  * @seen_limit: GPU: the window that the running kernel acts on
  * @wings_retired: the wing streams: wings of the task that ended
@@ -419,7 +475,8 @@ struct gsched_cl_slot {
  * @unmanaged: launches forwarded without management
  * @wings: wings launched
  * @why: NUL-terminated: why this client, or its last kernel, is not managed as well as it could be
- * @resumable: of @managed[GSCHED_TIER_BLOCK], launches whose block-tasks can be left in their middle
+ * @resumable: of @managed[GSCHED_TIER_BLOCK], launches whose block-tasks can be left in their
+ *	middle
  * @leased_tasks: tasks in slots that ended under LEASE_FREE and that the arbiter was never told of
  * @leased_ns: the time they ran by the GPU's clock, or are predicted to have
  * @leased_usage: the same, times the CapSM each would fill: CapSM-ns
@@ -427,8 +484,9 @@ struct gsched_cl_slot {
  * @slice_error: as in struct gsched_report
  * @activity: GSCHED_ACTIVITY_*
  * @block_end: 1: the GPU leaves its channel group at the ends of thread blocks
- * @passed: launches that nobody was asked about, in no slot: all of a client whose band is private and whose window
- *	is the whole device, opaque ones of a client that is alone in its band. They are tasks of gpu.stat, too
+ * @passed: launches that nobody was asked about, in no slot: all of a client whose band is private
+ *	and whose window is the whole device, opaque ones of a client that is alone in its band.
+ *	They are tasks of gpu.stat, too
  * @held_ns: time that launches were held back, by turns or a share
  * @paced_ns: GPU time of launches that ended while turns, activity or a share were asked for
  * @__reserved: must be 0

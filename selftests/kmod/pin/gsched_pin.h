@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* /dev/gsched_pin: pins a range of the caller as a GPU's driver would, and touches it from the kernel. */
+/*
+ * /dev/gsched_pin: pins a range of the caller as a GPU's driver would, and touches it from the
+ * kernel.
+ */
 #ifndef GSCHED_PIN_H
 #define GSCHED_PIN_H
 
