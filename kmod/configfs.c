@@ -6,6 +6,7 @@
  *
  * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's.
  */
+#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -273,10 +274,24 @@ int gsched_configfs_add(struct gsched_device *dev)
 	return ret;
 }
 
+/*
+ * configfs_unregister_group() does not lock the directory itself. A lookup in the middle of it may
+ * leave an attribute there, and then the directory's dentry is never freed (6.1, 6.12).
+ */
+static void forbid_lookups(struct config_group *group)
+{
+	struct inode *dir = d_inode(group->cg_item.ci_dentry);
+
+	inode_lock(dir);
+	dir->i_flags |= S_DEAD;
+	inode_unlock(dir);
+}
+
 void gsched_configfs_del(struct gsched_device *dev)
 {
 	u64 now;
 
+	forbid_lookups(&dev->root.cg);
 	configfs_unregister_group(&dev->root.cg);
 	now = gsched_lock(dev);
 	gsched_bind_drop(&dev->root);

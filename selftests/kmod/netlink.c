@@ -302,7 +302,8 @@ TEST_F(netlink, events)
 	EXPECT_TRUE(f.is_there[GSCHED_A_WAIT_NS]);
 	EXPECT_FALSE(f.is_there[GSCHED_A_INTENSITY]);
 
-	/* somebody more important comes and goes */
+	/* somebody more important comes and goes; what is promised stays, however late that is */
+	ASSERT_EQ(0, put("1", ROOT "/a/capsm.min"));
 	ASSERT_EQ(0, mkdir(ROOT "/b", 0755));
 	EXPECT_NEXT(events, GSCHED_NL_GROUP_ADD);
 	ASSERT_EQ(0, put("9", ROOT "/b/gpu.priority"));
