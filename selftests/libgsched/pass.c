@@ -36,6 +36,14 @@ static CUresult set_current(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
+/* Nobody cleans it here after the task before */
+static void claim_control(int slot)
+{
+	atomic_store(&cx.clean, ~0ull);
+	atomic_store(&cx.dirty, 0);
+	gi_control_claim(&cx, (unsigned int)slot);
+}
+
 /* A task of @blocks with @m workers an SM on @sms of the SMs began, runs for ran_ns and ends */
 static void run_task(unsigned int sms, unsigned int m, uint64_t blocks, bool tuned)
 {
@@ -61,6 +69,7 @@ static void run_task(unsigned int sms, unsigned int m, uint64_t blocks, bool tun
 	arb.slot[i].window = s->window;
 	cl.slot[i].start_ns = 1000;
 	cl.slot[i].end_ns = 1000 + ran_ns;
+	claim_control(i);
 	gi_slot_run(&client, i);
 	cl.slot[i].retired = SEQ;
 	gi_reap(&client);
@@ -72,7 +81,6 @@ static void afresh(void)
 {
 	memset(&shape, 0, sizeof(shape));
 	shape.m[GI_TWIN] = M + 1;
-	atomic_store(&cx.clean, ~0ull);
 	/* the first time begins a trial of the next smaller number */
 	run_task(SMS, M, 10 * ALL, true);
 }
@@ -134,6 +142,7 @@ static int begin(unsigned int m, bool tuned, uint32_t left)
 	cl.slot[i].left = left;
 	cl.slot[i].start_ns = 1000;
 	cl.slot[i].end_ns = 1000 + RAN_NS;
+	claim_control(i);
 	gi_slot_run(&client, i);
 	return i;
 }
