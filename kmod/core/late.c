@@ -317,7 +317,7 @@ void gsc_make_way(struct gsc_band *band, u64 now)
 {
 	struct gsc_help *help = &band->help;
 	struct gsc_task *task = NULL, *other;
-	enum gsc_help_kind kind;
+	enum gsc_help_kind kind = GSC_HELP_EQUAL;
 
 	band->again = 0;
 	band->late = NULL;
