@@ -36,18 +36,22 @@ static CUresult set_current(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-/* Nobody cleans it here after the task before */
-static void claim_control(int slot)
+/* A slot with a control block, which nobody cleans here after the task before */
+static int claim(void)
 {
+	int i;
+
 	atomic_store(&cx.clean, ~0ull);
 	atomic_store(&cx.dirty, 0);
-	gi_control_claim(&cx, (unsigned int)slot);
+	i = gi_slot_claim(&client, &cx, true);
+	gi_control_claim(&cx, (unsigned int)i);
+	return i;
 }
 
 /* A task of @blocks with @m workers an SM on @sms of the SMs began, runs for ran_ns and ends */
 static void run_task(unsigned int sms, unsigned int m, uint64_t blocks, bool tuned)
 {
-	int i = gi_slot_claim(&client, &cx, true);
+	int i = claim();
 	struct gi_slot *s = &client.tasks->slot[i];
 	uint64_t now = gi_now();
 
@@ -69,7 +73,6 @@ static void run_task(unsigned int sms, unsigned int m, uint64_t blocks, bool tun
 	arb.slot[i].window = s->window;
 	cl.slot[i].start_ns = 1000;
 	cl.slot[i].end_ns = 1000 + ran_ns;
-	claim_control(i);
 	gi_slot_run(&client, i);
 	cl.slot[i].retired = SEQ;
 	gi_reap(&client);
@@ -114,7 +117,7 @@ static CUresult launch(CUfunction f, unsigned int x, unsigned int y, unsigned in
 /* One that runs with @m workers an SM on the whole device, of which @left have left */
 static int begin(unsigned int m, bool tuned, uint32_t left)
 {
-	int i = gi_slot_claim(&client, &cx, true);
+	int i = claim();
 	struct gi_slot *s = &client.tasks->slot[i];
 
 	s->seq = SEQ;
@@ -142,7 +145,6 @@ static int begin(unsigned int m, bool tuned, uint32_t left)
 	cl.slot[i].left = left;
 	cl.slot[i].start_ns = 1000;
 	cl.slot[i].end_ns = 1000 + RAN_NS;
-	claim_control(i);
 	gi_slot_run(&client, i);
 	return i;
 }
