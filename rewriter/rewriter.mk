@@ -34,6 +34,7 @@ $(RW_RUNTIME)/offsets.s: rewriter/runtime/offsets.c $(FLAGS) | $(SYSROOT)
 	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MF $@.d -S $< -o $@
 
 $(RW_FRAGMENTS): $(B)/obj/%.ptx.h: %.ptx rewriter/runtime/fragments.awk $(RW_RUNTIME)/offsets.s
+	@mkdir -p $(@D)
 	$(call Q,GEN)awk -f $(word 2,$^) $(word 3,$^) $< >$@.tmp && mv $@.tmp $@
 
 RW_FRAGMENT_OBJS := $(patsubst %,$(RW_RUNTIME)/%.o,loop position queue suspend) $(patsubst \
