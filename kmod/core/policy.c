@@ -65,8 +65,10 @@ static const char *find_fault(const struct gsc_band *band)
 			return "order() has more tasks in the list than there are";
 		if (task->client->band != band)
 			return "order() has a task of another band in the list";
-		if (task->need > task->want || task->want > task->demand)
-			return "order() wants more than a task demands, or needs more than that";
+		if (task->want > task->demand)
+			return "order() wants more for a task than it demands";
+		if (task->need > task->want)
+			return "order() needs more than it wants";
 		if (task->rank !=
 		    list_first_entry(&task->client->tasks, struct gsc_task, peer)->rank)
 			return "order() gives tasks of one client different ranks";
