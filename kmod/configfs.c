@@ -276,7 +276,7 @@ int gsched_configfs_add(struct gsched_device *dev)
 
 /*
  * configfs_unregister_group() does not lock the directory itself. A lookup in the middle of it may
- * leave an attribute there, and then the directory's dentry is never freed (6.1, 6.12).
+ * leave an attribute there, and then the directory's dentry is never freed (seen on 6.1).
  */
 static void forbid_lookups(struct config_group *group)
 {

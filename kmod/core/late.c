@@ -11,10 +11,10 @@
  *
  * So a kernel that takes longer than it should is helped: the workers of others leave. They come
  * back at once, and are then younger than it. But what is less important stays away until it has
- * ended, for LATE_NS_MAX at most. A kernel that takes long, or nobody knows how long, is late after
- * LATE_NS_MAX, and helped in the short way; under a plan one with a latency target is late when
- * that is at risk. One that was helped is late again when it has taken twice as long: by standing
- * still no kernel takes much more than twice its time.
+ * ended, for LATE_NS_MAX at most. A kernel of unknown length, or that usually takes longer, is late
+ * after LATE_NS_MAX, and then less important workers come back at once, too. Under a plan a kernel
+ * with a latency target is late when that is at risk. One that was helped is late again when it
+ * has taken twice as long: by standing still no kernel takes much more than twice its time.
  *
  * How long a kernel should take is what its client says, so equals make way only for a small part
  * of the time: nobody gains by a lie.
@@ -23,7 +23,7 @@
 
 #define LATE_FACTOR	3		/* of its usual time, and */
 #define LATE_NS		200000ULL	/* that: a kernel is late */
-#define LATE_NS_MAX	20000000ULL	/* late at the latest; longest time of a help */
+#define LATE_NS_MAX	20000000ULL	/* late at the latest; longest time that others stay away */
 #define AWAY_NS		100000ULL	/* until workers whose block-tasks take no time have left */
 #define EQUAL_PAUSE	32		/* then equals do not make way for so many times as long */
 
@@ -43,7 +43,7 @@ static u64 began(const struct gsc_task *task)
 	return max(task->granted, task->client->last_end);
 }
 
-/* With all that it can use; 0 unknown, or longer than a help */
+/* With all that it can use; 0 unknown, or longer than LATE_NS_MAX */
 static u64 usual_ns(const struct gsc_task *task)
 {
 	u64 usual = max(gsc_size_ns(task->client), task->predicted_ns);
