@@ -309,7 +309,10 @@ static void take_event(struct planner *p, const cJSON *o, const char *what)
 	unsigned int slot = (unsigned int)number_of(o, "slot");
 
 	if (!strcmp(what, "grant")) {
-		qos_granted(&p->qos, id, slot, time, number_of(o, "wait_ns"), intensity_of(o));
+		qos_granted(&p->qos, id, slot, time, number_of(o, "wait_ns"),
+			    (uint32_t)number_of(o, "limit"), intensity_of(o));
+	} else if (!strcmp(what, "evict") || !strcmp(what, "grow")) {
+		qos_resized(&p->qos, id, slot);
 	} else if (!strcmp(what, "done")) {
 		qos_done(&p->qos, id, slot, time, number_of(o, "run_ns"));
 	} else if (!strcmp(what, "client") || !strcmp(what, "client-add")) {
@@ -319,7 +322,7 @@ static void take_event(struct planner *p, const cJSON *o, const char *what)
 	} else if (!strcmp(what, "client-delete")) {
 		qos_client_del(&p->qos, id);
 		changed = true;
-	} else if (strcmp(what, "evict") && strcmp(what, "grow") && strcmp(what, "task")) {
+	} else if (strcmp(what, "task")) {
 		changed = true;
 	}
 }

@@ -55,6 +55,7 @@ struct qos_request {
 struct qos_flow {
 	uint64_t submitted[QOS_SLOTS], granted[QOS_SLOTS];
 	uint64_t active;		/* slots with a task */
+	uint64_t resized;		/* ... whose window changed, or is more than its group's quota */
 	bool open;			/* a request is in progress */
 	bool chained;			/* ... and was idle in between */
 	uint32_t done;			/* its completed tasks */
@@ -116,6 +117,7 @@ enum qos_state {
 struct qos_group {
 	char path[QOS_PATH];		/* "" the root group */
 	uint32_t target_us, weight, least, most;
+	double budget_us;		/* the target without the reserve */
 	bool listed;			/* in the last qos_groups_end() */
 	enum qos_role role;
 	enum qos_state state;
@@ -124,12 +126,20 @@ struct qos_group {
 	double lag;			/* ratio of measured to predicted duration, at least 1 */
 	double tail;			/* ratio of the 99th percentile to a typical duration */
 	double bandwidth;
-	uint32_t sms;			/* quota in the plan; 0: the plan does not name it */
+	uint32_t sms;			/* SMs it may use in any case; 0: the plan does not name it */
+	uint32_t alone;			/* batch: it may use so many while no request is served */
+	uint64_t changed;		/* when @sms did */
+	/* user-facing only */
+	bool kept;			/* it has a quota; else it comes first, and has none */
+	uint32_t stay, stay_next;	/* requests until that may change, this time and the next */
+	uint32_t warm;			/* the first requests since it did */
+	uint32_t trial, late;		/* the others; those that missed the target */
+	double duty;			/* fraction of the time in which requests are served */
+	uint64_t last_end;		/* of a request */
+	bool missed;			/* the last request missed the target */
 	uint32_t base;			/* quota for its requests, which is lowered slowly */
-	bool lent;			/* it is idle, and others use most of its quota */
 	uint32_t requests;		/* completed since @base changed */
-	/* when @sms changed; when @base did, or the loan ended; the end of the last request */
-	uint64_t changed, since, last_request;
+	uint64_t since;			/* when @base changed */
 };
 
 struct qos_client {
@@ -162,6 +172,9 @@ struct qos {
 	const char *why;		/* why there is no plan; NULL: there is one */
 };
 
+#define QOS_STAY	4096		/* requests for which a group has a quota, the first time */
+#define QOS_STAY_MAX	65536
+
 #define QOS_OPTIONS_DEFAULT	{ .margin = 0.1, .ttl_ms = 1000, .interval_ms = 100 }
 
 void qos_init(struct qos *q, const struct qos_options *opt, uint32_t sms);
@@ -173,9 +186,13 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 void qos_groups_end(struct qos *q);
 void qos_client_add(struct qos *q, uint64_t id, uint32_t pid, const char *path);
 void qos_client_del(struct qos *q, uint64_t id);
-/* A task was granted at @now, @wait_ns after its submit. @intensity: GSCHED_INTENSITY_* */
+/*
+ * A task was granted @window, in 1/1024 CapSM, at @now, @wait_ns after its submit. @intensity:
+ * GSCHED_INTENSITY_*
+ */
 void qos_granted(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint64_t wait_ns,
-		 uint32_t intensity);
+		 uint32_t window, uint32_t intensity);
+void qos_resized(struct qos *q, uint64_t id, unsigned int slot);	/* its window changed */
 void qos_done(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint64_t run_ns);
 void qos_lost(struct qos *q);		/* events were lost */
 /* The group whose quota the client uses; NULL: it shares the remainder */

@@ -45,7 +45,7 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 		return;
 	g = &q->group[i < 0 ? q->n_groups++ : (size_t)i];
 	if (i < 0) {
-		*g = (struct qos_group){ .lag = 1, .tail = 1 };
+		*g = (struct qos_group){ .lag = 1, .tail = 1, .stay_next = QOS_STAY };
 		snprintf(g->path, sizeof(g->path), "%s", path);
 		q->regrouped = true;
 	}
@@ -54,6 +54,7 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 		g->model = (struct qos_model){ 0 };
 	g->model.quantile = target_us ? 0.97 : 0.5;
 	g->target_us = target_us;
+	g->budget_us = target_us * (1 - q->opt.margin);
 	g->weight = weight ? weight : 1;
 	g->most = max > 0 && max < q->sms ? (uint32_t)fmax(1, floor(max)) : q->sms;
 	g->least = min > 0 ? (uint32_t)fmin(ceil(min), q->sms) : 1;
@@ -236,7 +237,7 @@ static double bandwidth_of(uint32_t intensity)
 }
 
 void qos_granted(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint64_t wait_ns,
-		 uint32_t intensity)
+		 uint32_t window, uint32_t intensity)
 {
 	struct qos_client *c = find_client(q, id);
 	struct qos_group *g = c ? qos_owner(q, c) : NULL;
@@ -245,10 +246,19 @@ void qos_granted(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, ui
 	if (!g)
 		return;
 	g->bandwidth = bandwidth_of(intensity);
-	q->urgent |= g->lent;
 	if (qos_flow_submit(&c->flow, slot, now > wait_ns ? now - wait_ns : 0, now, &ended) &&
 	    g->role == QOS_FACING)
 		qos_measured(g, &ended);
+	if (slot < QOS_SLOTS && window > g->sms * GSCHED_CAPSM)
+		c->flow.resized |= 1ULL << slot;
+}
+
+void qos_resized(struct qos *q, uint64_t id, unsigned int slot)
+{
+	struct qos_client *c = find_client(q, id);
+
+	if (c && slot < QOS_SLOTS)
+		c->flow.resized |= 1ULL << slot;
 }
 
 void qos_done(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint64_t run_ns)
@@ -259,8 +269,9 @@ void qos_done(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint6
 
 	if (!g || slot >= QOS_SLOTS || !(c->flow.active & 1ULL << slot))
 		return;
-	/* a task during which the quota changed is no sample for either quota */
-	if (g->role == QOS_BATCH && g->sms && c->flow.granted[slot] >= g->changed)
+	/* a task that had more or less, or during which the quota changed, is no sample for it */
+	if (g->role == QOS_BATCH && g->sms && c->flow.granted[slot] >= g->changed &&
+	    !(c->flow.resized & 1ULL << slot))
 		qos_model_add(&g->model, g->sms, (double)run_ns / 1000);
 	if (qos_flow_done(&c->flow, slot, now, 2000ULL * g->target_us, &ended) &&
 	    g->role == QOS_FACING)

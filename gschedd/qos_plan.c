@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QoS planner: the quota that each user-facing group needs now, and the text of the plan. A quota
- * is raised at once and lowered slowly: after some requests, by half of the apparent excess.
+ * QoS planner: what each user-facing group needs now, and the text of the plan.
+ *
+ * A group whose requests come seldom enough comes first (policy plan) and has no quota: it takes
+ * what it wants, and between requests batch programs have the whole device. Where the target is not
+ * met so, because what they run does not leave in time, or where they would get too little, the
+ * group is given a quota of its own (C-Laius), which is raised at once and lowered slowly: after
+ * some requests, by half of the apparent excess. After thousands of requests it is tried again
+ * whether it needs that.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -16,9 +22,14 @@
 #define LAG_FADES	16		/* ... and in which it decays */
 #define RATE_NS		2000000ULL	/* least interval of computations */
 #define REDIVIDE_NS	1000000000ULL	/* least interval of changes of batch quotas */
-#define IDLE_NS		2000000000ULL	/* time without requests after which a quota is lent */
-/* time until a lent quota is returned: a computation, and evictions */
-#define REACT_US	2000
+#define WARM_UP		32		/* requests after a change, which tell little */
+#define TRIAL		32		/* least requests to judge by */
+#define HOPELESS	128		/* with a quota of the whole device */
+#define TRIAL_MAX	1024		/* at so many, they are halved, so that old ones fade */
+#define LATE_MIN	4		/* the target is missed: so many are late */
+#define LATE_PART	100		/* ... and more than one of so many */
+#define DUTY_MAX	0.6		/* with more batch programs get too little without a quota */
+#define DUTY_FADES	16
 
 static void raise_lag(struct qos_group *g, double ratio)
 {
@@ -29,12 +40,36 @@ static void raise_lag(struct qos_group *g, double ratio)
 /*
  * Targets are for the 99th percentile (9.1), which no model predicts, above all if requests arrive
  * at random and queue. So the factor is found by feedback: it is stable if 1% of the requests miss
- * their target.
+ * their target. Several in a row are one event, which the model learns from, too.
  */
 static void adapt_tail(struct qos_group *g, double us)
 {
-	g->tail += us > g->target_us ? TAIL_STEP * 0.99 : -TAIL_STEP * 0.01;
+	bool missed = us > g->target_us;
+
+	if (!missed)
+		g->tail -= TAIL_STEP * 0.01;
+	else if (!g->missed)
+		g->tail += TAIL_STEP * 0.99;
 	g->tail = fmin(fmax(g->tail, 1), LAG_MAX);
+	g->missed = missed;
+}
+
+static void count_request(struct qos_group *g, const struct qos_request *r, double us)
+{
+	if (g->last_end && r->end > g->last_end)
+		g->duty += (fmin((double)r->ns / (double)(r->end - g->last_end), 1) - g->duty) /
+			   DUTY_FADES;
+	g->last_end = r->end;
+	g->stay -= !!g->stay;
+	if (g->warm < WARM_UP) {
+		g->warm++;
+		return;
+	}
+	if (++g->trial == TRIAL_MAX) {
+		g->trial /= 2;
+		g->late /= 2;
+	}
+	g->late += us > g->budget_us;
 }
 
 /* Section 7: compares predicted and actual duration; they differ mostly by contention. */
@@ -42,8 +77,8 @@ void qos_measured(struct qos_group *g, const struct qos_request *r)
 {
 	double us = (double)r->ns / 1000, predicted = qos_model_us(&g->model, g->sms ? g->sms : 1);
 
-	g->last_request = r->end;
 	g->requests++;
+	count_request(g, r, us);
 	if (!g->sms || r->begin < g->since)
 		return;
 	adapt_tail(g, us);
@@ -91,29 +126,21 @@ double qos_behind_us(const struct qos_group *g, const struct qos_flow *f, uint64
 }
 
 /* The quota with which the request still meets its target if it goes on at its pace so far */
-static uint32_t need_of_rest(const struct qos_group *g, const struct qos_flow *f, uint64_t now)
+static uint32_t need_of_rest(const struct qos_group *g, const struct qos_flow *f, uint32_t most,
+			     uint64_t now)
 {
 	double elapsed = (double)(now - f->begin) / 1000, rest = remaining_work(f);
 	double pace = elapsed / (qos_model_us(&g->model, g->sms) * fmax(1 - rest, 0.25));
 	double left_us = g->target_us - elapsed;
-	uint32_t sms = qos_model_enough(&g->model, left_us / (rest * fmax(pace, 1)), g->most);
+	uint32_t sms = qos_model_enough(&g->model, left_us / (rest * fmax(pace, 1)), most);
 
-	return sms ? sms : g->most;
-}
-
-static bool is_idle(struct qos *q, const struct qos_group *g, uint64_t now)
-{
-	for (size_t i = 0; i < q->n_clients; i++)
-		if (qos_owner(q, &q->client[i]) == g && q->client[i].flow.open)
-			return false;
-	return g->last_request && now > g->last_request + IDLE_NS;
+	return sms ? sms : most;
 }
 
 /* Section 6.1: just enough SMs, with margin and lag. 0: all of them are not enough */
-static uint32_t just_enough(const struct qos *q, const struct qos_group *g, double *budget_us)
+static uint32_t just_enough(const struct qos_group *g, uint32_t most)
 {
-	*budget_us = g->target_us * (1 - q->opt.margin);
-	return qos_model_enough(&g->model, *budget_us / (g->lag * g->tail), g->most);
+	return qos_model_enough(&g->model, g->budget_us / (g->lag * g->tail), most);
 }
 
 static uint32_t lower_slowly(const struct qos_group *g, uint32_t need)
@@ -132,37 +159,76 @@ static void set_base(struct qos_group *g, uint32_t need, uint64_t now)
 	g->requests = 0;
 }
 
-/* An idle group's quota is lent to others if it can be returned in time for the next request. */
-static void update_loan(struct qos *q, struct qos_group *g, double budget_us, uint64_t now)
+static bool is_missed(const struct qos_group *g)
 {
-	bool was = g->lent;
-
-	g->lent = g->state == QOS_MET && is_idle(q, g, now) &&
-		  qos_model_us(&g->model, g->base) * g->lag + REACT_US <= budget_us;
-	if (was && !g->lent)
-		g->since = now;
+	return g->late >= LATE_MIN && g->late * LATE_PART > g->trial;
 }
 
-/* Sets what the group needs: its base, or more while a request is behind. */
+/* What was learned without a quota says nothing of how long requests take with one. */
+static void set_kept(struct qos *q, struct qos_group *g, bool kept, uint64_t now)
+{
+	g->kept = kept;
+	g->model = (struct qos_model){ .quantile = g->model.quantile };
+	g->lag = g->tail = 1;
+	g->warm = g->trial = g->late = 0;
+	g->duty = 0;
+	g->base = 0;
+	g->requests = 0;
+	g->since = now;
+	q->regrouped = true;
+}
+
+static void stay_long(struct qos_group *g)
+{
+	g->stay = g->stay_next;
+	g->stay_next = g->stay * 2 < QOS_STAY_MAX ? g->stay * 2 : QOS_STAY_MAX;
+}
+
+static void choose_kept(struct qos *q, struct qos_group *g, uint64_t now)
+{
+	bool hopeless = g->kept && g->state == QOS_MISSED && g->requests >= HOPELESS;
+
+	if (g->kept && (hopeless || !g->stay)) {
+		set_kept(q, g, false, now);
+		if (hopeless)
+			stay_long(g);
+	} else if (!g->kept && !g->stay && g->trial >= TRIAL &&
+		   (is_missed(g) || g->duty > DUTY_MAX)) {
+		set_kept(q, g, true, now);
+		stay_long(g);
+	}
+}
+
+/* Sets what a group with a quota needs: its base, or more while a request is behind. */
 static void set_need(struct qos *q, struct qos_group *g, struct qos_share *share, uint64_t now)
 {
-	double budget_us, late;
-	uint32_t need = just_enough(q, g, &budget_us), rest;
+	uint32_t need = just_enough(g, share->most), rest;
+	double late;
 
 	g->state = !qos_model_known(&g->model) ? QOS_LEARNING : need ? QOS_MET : QOS_MISSED;
-	set_base(g, lower_slowly(g, need ? need : g->most), now);
-	update_loan(q, g, budget_us, now);
-	share->need = g->lent ? g->least : g->base;
-	for (size_t i = 0; i < q->n_clients && !g->lent; i++) {
+	set_base(g, lower_slowly(g, need ? need : share->most), now);
+	share->need = g->base;
+	for (size_t i = 0; i < q->n_clients; i++) {
 		const struct qos_flow *f = &q->client[i].flow;
 
 		late = qos_owner(q, &q->client[i]) == g ? qos_behind_us(g, f, now) : 0;
 		if (late <= 0)
 			continue;
 		share->behind_us = fmax(share->behind_us, late);
-		rest = need_of_rest(g, f, now);
+		rest = need_of_rest(g, f, share->most, now);
 		share->need = rest > share->need ? rest : share->need;
 	}
+}
+
+/* A group that has none */
+static void set_first(struct qos_group *g, uint64_t now)
+{
+	g->state = is_missed(g) ? QOS_MISSED :
+		   qos_model_known(&g->model) ? QOS_MET : QOS_LEARNING;
+	if (g->sms == g->most)
+		return;
+	g->sms = g->most;
+	g->changed = now;
 }
 
 static bool takes_part(const struct qos_group *g)
@@ -216,18 +282,30 @@ static const char *why_no_plan(const struct qos *q)
 	return NULL;
 }
 
-/* Resets all lower bounds to 1 if their sum exceeds the device */
-static void set_least(struct qos_share *share, size_t n, uint32_t sms)
+/*
+ * Resets all lower bounds to 1 if their sum exceeds the device. What they leave is the most that
+ * anybody can have
+ */
+static void set_bounds(struct qos_share *share, size_t n, uint32_t sms)
 {
-	uint32_t sum = 0;
+	uint32_t sum = 0, left;
 
 	for (size_t i = 0; i < n; i++)
 		sum += share[i].least;
 	for (size_t i = 0; i < n && sum > sms; i++)
 		share[i].least = 1;
+	for (size_t i = sum = 0; i < n; i++)
+		sum += share[i].least;
+	for (size_t i = 0; i < n; i++) {
+		left = sms - sum + share[i].least;
+		share[i].most = share[i].most < left ? share[i].most : left;
+	}
 }
 
-/* Fills in a share for each group in @of[], then one for the remainder if any program is in it */
+/*
+ * Fills in a share for each group in @of[] that is to have a quota, then one for the remainder if
+ * any program is in it
+ */
 static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_group **of,
 			  uint64_t now)
 {
@@ -239,19 +317,26 @@ static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_gro
 
 		if (!takes_part(g))
 			continue;
+		if (g->role == QOS_FACING)
+			choose_kept(q, g, now);
+		if (g->role == QOS_FACING && !g->kept) {
+			set_first(g, now);
+			continue;
+		}
 		share[n] = (struct qos_share){
 			.model = &g->model, .facing = g->role == QOS_FACING, .least = g->least,
 			.most = g->most, .weight = g->weight, .bandwidth = g->bandwidth,
 		};
-		if (share[n].facing)
-			set_need(q, g, &share[n], now);
 		of[n++] = g;
 	}
 	if (has_rest(q))
 		share[n++] = (struct qos_share){
 			.model = &nothing, .least = 1, .most = q->sms, .weight = 100,
 		};
-	set_least(share, n, q->sms);
+	set_bounds(share, n, q->sms);
+	for (size_t i = 0; i < n; i++)
+		if (share[i].facing)
+			set_need(q, of[i], &share[i], now);
 	return n;
 }
 
@@ -279,6 +364,28 @@ static bool differs_much(const struct qos_share *share, size_t n, struct qos_gro
 	return false;
 }
 
+/* What batch groups get while no request is served: only the memory bandwidth limits it */
+static void divide_alone(const struct qos *q, const struct qos_share *share, size_t n,
+			 struct qos_group *const *of)
+{
+	struct qos_share idle[QOS_SHARES] = { 0 };
+	size_t n_batch = 0, at;
+
+	for (size_t i = 0; i < n; i++)
+		if (!share[i].facing)
+			idle[n_batch++] = share[i];
+	qos_divide(idle, n_batch, q->sms);
+	for (size_t i = at = 0; i < n; i++) {
+		struct qos_group *g = of[i];
+
+		if (share[i].facing)
+			continue;
+		if (g)
+			g->alone = g->bandwidth > 0 ? idle[at].sms : g->most;
+		at++;
+	}
+}
+
 /* Computes new quotas in @share; false: those in force are kept */
 static bool divide_device(struct qos *q, struct qos_share *share, size_t n,
 			  struct qos_group *const *of, uint64_t now)
@@ -289,7 +396,10 @@ static bool divide_device(struct qos *q, struct qos_share *share, size_t n,
 		return false;
 	q->divided = now;
 	qos_divide(share, n, q->sms);
-	return needed || differs_much(share, n, of);
+	if (!needed && !differs_much(share, n, of))
+		return false;
+	divide_alone(q, share, n, of);
+	return true;
 }
 
 static void take_shares(struct qos *q, const struct qos_share *share, size_t n,
@@ -329,7 +439,29 @@ static bool append_text(char *text, size_t *used, const char *format, ...)
 	return true;
 }
 
-/* User-facing groups come first; batch groups that do not fit into the text share the remainder. */
+static bool has_quotas(const struct qos *q)
+{
+	for (size_t i = 0; i < q->n_groups; i++)
+		if (q->group[i].role == QOS_FACING && q->group[i].kept)
+			return true;
+	return false;
+}
+
+static void print_group(const struct qos *q, const struct qos_group *g, char *text, size_t *used)
+{
+	uint32_t least = has_quotas(q) ? g->sms : 0;
+
+	if (g->role == QOS_FACING && g->kept)
+		append_text(text, used, " %s=%u!", g->path, g->sms);
+	else if (g->role == QOS_FACING)
+		append_text(text, used, " %s=0-%u", g->path, g->sms);
+	else if (least < g->alone)
+		append_text(text, used, " %s=%u-%u", g->path, least, g->alone);
+	else
+		append_text(text, used, " %s=%u", g->path, least);
+}
+
+/* User-facing groups come first. Batch groups for which there is no room share the remainder. */
 static void print_plan(const struct qos *q, char *text)
 {
 	size_t used = 0;
@@ -340,7 +472,7 @@ static void print_plan(const struct qos *q, char *text)
 			const struct qos_group *g = &q->group[i];
 
 			if (g->role == (pass ? QOS_BATCH : QOS_FACING) && g->sms)
-				append_text(text, &used, " %s=%u", g->path, g->sms);
+				print_group(q, g, text, &used);
 		}
 }
 

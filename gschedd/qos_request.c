@@ -94,6 +94,7 @@ bool qos_flow_submit(struct qos_flow *f, unsigned int slot, uint64_t submitted, 
 	if (!f->open)
 		begin_request(f, submitted);
 	f->active |= 1ULL << slot;
+	f->resized &= ~(1ULL << slot);
 	f->submitted[slot] = submitted;
 	f->granted[slot] = granted;
 	return over;

@@ -102,7 +102,9 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 	p->evictions += why == GSC_EVICT;
 	if (why == GSC_GRANT && p->sim->qos)
 		qos_granted(p->sim->qos, p->index, task->slot, task->granted,
-			    task->granted - task->submitted, task->intensity);
+			    task->granted - task->submitted, task->window, task->intensity);
+	else if (p->sim->qos)
+		qos_resized(p->sim->qos, p->index, task->slot);
 	send_window(p->sim, p->slot[task->slot], task->window,
 		    why == GSC_EVICT ? p->sim->spec->evict : p->sim->spec->launch);
 }

@@ -119,7 +119,7 @@ static void divide(struct gsc_contest *contest, u32 amount)
 static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group *group, u64 stamp)
 {
 	struct gsc_device *dev = group->dev;
-	u32 max, plan;
+	u32 max;
 
 	for (; group && group->seen != stamp; group = group->parent) {
 		group->seen = stamp;
@@ -128,12 +128,11 @@ static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group 
 		group->demand = 0;
 		group->reserve = 0;
 		group->claim = 0;
-		plan = gsc_group_plan(group);
-		max = min(group->max, plan);
+		max = gsc_group_max(group);
 		group->cap = max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(max), dev->sms);
 		if (max != GSC_MAX_UNLIMITED && max % GSCHED_CAPSM)
 			band->fractional = true;
-		if (group->min || gsc_standby_units(group) || plan != GSC_MAX_UNLIMITED)
+		if (gsc_group_min(group) || gsc_standby_units(group))
 			band->guarantees = true;
 		group->next_level = NULL;
 		if (tree->first[group->depth])
@@ -245,7 +244,7 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 			prepare_client(task->client, stamp);
 		prepare_task(band, task);
 	}
-	if (gsc_band_device(band)->n_standby && gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL)
+	if (gsc_standby_is_used(gsc_band_device(band)))
 		prepare_claims(band, tree, stamp);
 	if (!band->n_holds)
 		return;
@@ -273,15 +272,12 @@ static void guarantee(struct tree *tree)
 			group->contest.first = NULL;
 			group->asked = group->demand;
 			group->claimed_below = false;
+			group->leaves_one = false;
 			group->kept_free = 0;
 		}
 	for (depth = tree->depth; depth >= 0; depth--) {
 		for (group = tree->first[depth]; group; group = group->next_level) {
-			u32 need = max(group->min, gsc_standby_units(group));
-
-			if (gsc_group_plan(group) != GSC_MAX_UNLIMITED)
-				need = max(need, gsc_group_plan(group));
-			need = gsc_sms(need);
+			u32 need = gsc_sms(max(gsc_group_min(group), gsc_standby_units(group)));
 
 			/*
 			 * its direct tasks are in demand already; its children were added by
@@ -289,7 +285,7 @@ static void guarantee(struct tree *tree)
 			 */
 			group->asked = min(group->asked, group->cap);
 			group->demand = min(group->demand, group->cap);
-			if (group->claimed_below)
+			if (group->leaves_one)
 				group->demand =
 					max(group->asked, min(group->demand, group->cap - 1));
 			group->demand = max(group->demand, min(group->claim, group->cap));
@@ -308,6 +304,10 @@ static void guarantee(struct tree *tree)
 				min(group->parent->demand + group->demand, group->dev->sms);
 			if (group->claimed_below || group->claim > group->asked)
 				group->parent->claimed_below = true;
+			/* who makes a plan leaves to others what they need */
+			if (group->leaves_one ||
+			    (group->claim > group->asked && !gsc_is_planned(group)))
+				group->parent->leaves_one = true;
 			if (group->reserve)
 				enter(&group->parent->contest, &group->share);
 		}
@@ -316,7 +316,7 @@ static void guarantee(struct tree *tree)
 		for (group = tree->first[depth]; group; group = group->next_level) {
 			if (group->parent)
 				group->reserve = group->reserve ? group->share.got : 0;
-			divide(&group->contest, group->claimed_below ?
+			divide(&group->contest, group->leaves_one ?
 							min(group->reserve, group->cap - 1) :
 							group->reserve);
 		}

@@ -284,7 +284,8 @@ struct gsc_group {
 	u32 max, min;			/* units; max GSC_MAX_UNLIMITED */
 	u32 standby;			/* capsm.reserve, units, or GSC_STANDBY_AUTO */
 	/* of the plan whose gsc_device.plan_round it has; the last plan that was checked */
-	u32 plan_units;
+	u32 plan_min, plan_max;
+	bool plan_keeps;
 	u64 plan_round, plan_checked;
 	u32 weight, priority;
 	u32 latency_us;			/* gpu.latency_target_us, 0 none */
@@ -304,11 +305,11 @@ struct gsc_group {
 	u32 demand, reserve, beside;
 	/*
 	 * capsm.reserve: claimed by itself in this run; wanted by tasks below, which @demand
-	 * exceeds by what is claimed for nobody; some group below claims so; of the claims, what
-	 * nobody has
+	 * exceeds by what is claimed for nobody; some group below claims so; one SM is left for
+	 * others; of the claims, what nobody has
 	 */
 	u32 claim, asked;
-	bool claimed_below;
+	bool claimed_below, leaves_one;
 	u32 kept_free;
 	/*
 	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its
@@ -789,10 +790,11 @@ int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 autom
 /* -EINVAL unknown */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);
 /*
- * Install an allocation, as policy plan: "TIME PATH=CAPSM ..." with the time to live in ms, at most
- * a minute, and groups by their paths, which @find knows; or "none", which ends the one in force.
- * -EINVAL, also for a group twice, below another one, the root, and for more than the device has;
- * -ENOENT no such group. The errors leave the old plan.
+ * Install an allocation, as policy plan: "TIME PATH=MIN-MAX ..." with the time to live in ms, at
+ * most a minute, and groups by their paths, which @find knows, in CapSM; "PATH=CAPSM" is both; or
+ * "none", which ends the one in force. "!" behind the numbers: not even lent while it has nothing to
+ * run (plan.c). -EINVAL, also for a group twice, below another one, the root,
+ * and for minima that are more than the device; -ENOENT no such group. The errors leave the old plan.
  */
 int gsc_device_plan(struct gsc_device *dev, const char *text,
 		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg,

@@ -107,6 +107,7 @@ static inline u32 gsc_standby_units(const struct gsc_group *group)
 u64 gsc_eviction_ns(const struct gsc_task *task);
 /* what is evicted in that time is no obstacle */
 u64 gsc_standby_limit_ns(const struct gsc_group *group);
+bool gsc_standby_is_used(const struct gsc_device *dev);	/* any group may claim a reserve */
 /* SMs, after order() */
 u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group);
 bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client);
@@ -121,18 +122,21 @@ int gsc_events_show(const struct gsc_group *group, char *buf, size_t size);
 
 /* plan.c */
 void gsc_plan_expire(struct gsc_device *dev);
-/* What the plan in force gives a group; GSC_MAX_UNLIMITED it does not name it */
-static inline u32 gsc_group_plan(const struct gsc_group *group)
+static inline bool gsc_is_planned(const struct gsc_group *group)
 {
 	const struct gsc_device *dev = group->dev;
 
-	return dev->policy == &gsc_policy_plan && group->plan_round == dev->plan_round ?
-		       group->plan_units : GSC_MAX_UNLIMITED;
+	return dev->policy == &gsc_policy_plan && group->plan_round == dev->plan_round;
 }
 
 static inline u32 gsc_group_max(const struct gsc_group *group)
 {
-	return min(group->max, gsc_group_plan(group));
+	return gsc_is_planned(group) ? min(group->max, group->plan_max) : group->max;
+}
+
+static inline u32 gsc_group_min(const struct gsc_group *group)
+{
+	return gsc_is_planned(group) ? max(group->min, group->plan_min) : group->min;
 }
 
 /*

@@ -338,6 +338,21 @@ static int show_quota(u32 units, char *buf, size_t size)
 	return scnprintf(buf, size, "%u.%s\n", units / GSCHED_CAPSM, digits);
 }
 
+static int show_plan(const struct gsc_group *group, char *buf, size_t size)
+{
+	int len;
+
+	if (!gsc_is_planned(group))
+		return scnprintf(buf, size, "none\n");
+	len = show_quota(group->plan_min, buf, size) - 1;
+	if (group->plan_max != group->plan_min) {
+		len += scnprintf(buf + len, size - (size_t)len, "-");
+		len += show_quota(group->plan_max, buf + len, size - (size_t)len) - 1;
+	}
+	return len + scnprintf(buf + len, size - (size_t)len, "%s\n",
+			       group->plan_keeps ? "!" : "");
+}
+
 static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 {
 	return scnprintf(buf, size,
@@ -378,9 +393,7 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 	case GSC_FILE_CAPSM_CURRENT:
 		return show_quota(group->current_units, buf, size);
 	case GSC_FILE_CAPSM_PLAN:
-		if (gsc_group_plan(group) == GSC_MAX_UNLIMITED)
-			return scnprintf(buf, size, "none\n");
-		return show_quota(gsc_group_plan(group), buf, size);
+		return show_plan(group, buf, size);
 	case GSC_FILE_GPU_STAT:
 		return show_stat(&group->stats, buf, size);
 	case GSC_FILE_GPU_PRESSURE:

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * An allocation that somebody else has computed: a daemon with models of what kernels take on how
- * many SMs (C-Laius 5 to 8), for which there is no place in a kernel. A plan gives groups a number
- * of CapSM each, which inside a band is both their capsm.max and their capsm.min, within their own;
- * groups without one share the rest by weight, as under ffs. It is installed as a whole, in one
- * decision.
+ * many SMs (C-Laius 5 to 8), for which there is no place in a kernel. A plan gives a group a number
+ * of CapSM that inside a band is both its capsm.min and its capsm.max, or one number for each,
+ * within its own; groups without one share the rest by weight, as under ffs. It is installed as a
+ * whole, in one decision.
+ *
+ * Beyond that groups with a latency target come first, so one with a min of 0 takes what it wants up
+ * to its max, while it has something to run. Where the plan says "!" the min is a capsm.reserve, too
+ * (standby.c), and others do not have it meanwhile, however soon they would be gone.
  *
  * A plan has a time to live. Whoever makes plans renews them; one that has died or hangs does not,
  * and when the time is over the policy that was there before takes over.
@@ -21,18 +25,34 @@ struct reader {
 	void *arg;
 };
 
-/* One "path=number" of it */
+/* One "path=min-max" of it, or "path=number", which is both; with "!" behind it @keeps */
 struct entry {
 	struct gsc_group *group;
-	u32 units;
+	u32 min, max;
+	bool keeps;
 };
+
+#define NUMBER_MAX	32
+
+/* A number before any of @end: what follows; NULL: none */
+static const char *next_number(const char *text, const char *end, u32 sms, u32 *units)
+{
+	char number[NUMBER_MAX];
+	size_t len;
+
+	for (len = 0; text[len] && !strchr(end, text[len]); len++)
+		if (len == sizeof(number) - 1)
+			return NULL;
+	memcpy(number, text, len);
+	number[len] = 0;
+	return gsc_parse_units(number, sms, 0, units) ? NULL : text + len;
+}
 
 /* 1: the next one is in @entry; 0 there is none; -EINVAL; -ENOENT no such group */
 static int next_entry(struct reader *reader, struct entry *entry)
 {
 	const char *path = reader->at, *end;
-	char number[32];
-	size_t len;
+	u32 sms = reader->dev->sms;
 
 	while (*path == ' ')
 		path++;
@@ -48,18 +68,24 @@ static int next_entry(struct reader *reader, struct entry *entry)
 		return -ENOENT;
 	if (!entry->group->parent)
 		return -EINVAL;
-	path = end + 1;
-	for (len = 0; path[len] && path[len] != ' ' && path[len] != '\n'; len++)
-		;
-	if (len >= sizeof(number))
+	end = next_number(end + 1, "-! \n", sms, &entry->min);
+	entry->max = entry->min;
+	if (end && *end == '-')
+		end = next_number(end + 1, "! \n", sms, &entry->max);
+	if (!end || !entry->max || entry->max < entry->min)
 		return -EINVAL;
-	memcpy(number, path, len);
-	number[len] = 0;
-	reader->at = path + len;
-	return gsc_parse_units(number, reader->dev->sms, 1, &entry->units) ? -EINVAL : 1;
+	entry->keeps = *end == '!';
+	end += entry->keeps;
+	if (*end && *end != ' ' && *end != '\n')
+		return -EINVAL;
+	reader->at = end;
+	return 1;
 }
 
-/* Each group once, none below another, together no more than the device. Returns their number */
+/*
+ * Each group once, none below another, the minima together no more than the device. Returns their
+ * number
+ */
 static int check_entries(const struct reader *text)
 {
 	u64 stamp = ++text->dev->stamp, sum = 0;
@@ -72,7 +98,7 @@ static int check_entries(const struct reader *text)
 		if (entry.group->plan_checked == stamp)
 			return -EINVAL;
 		entry.group->plan_checked = stamp;
-		sum += entry.units;
+		sum += entry.min;
 		n++;
 	}
 	if (ret)
@@ -120,7 +146,9 @@ int gsc_device_plan(struct gsc_device *dev, const char *text,
 	dev->n_planned = (u32)n;
 	dev->plan_expired = false;
 	while (next_entry(&reader, &entry) > 0) {
-		entry.group->plan_units = entry.units;
+		entry.group->plan_min = entry.min;
+		entry.group->plan_max = entry.max;
+		entry.group->plan_keeps = entry.keeps;
 		entry.group->plan_round = dev->plan_round;
 	}
 	if (dev->policy != &gsc_policy_plan) {
@@ -152,18 +180,34 @@ int gsc_plan_show(const struct gsc_device *dev, char *buf, size_t size)
 
 static void order(struct gsc_band *band, u64 now)
 {
-	gsc_policy_ffs.order(band, now);
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node) {
+		task->rank = task->client->group->latency_us != 0;
+		task->want = task->demand;
+		task->need = task->want;
+	}
+	gsc_sort(band);
+	gsc_make_way(band, now);
 }
 
 static int why(const struct gsc_client *client, char *buf, size_t size)
 {
-	const struct gsc_group *group;
+	const struct gsc_group *group = client->home;
+	u32 least, most;
 
-	for (group = client->home; group; group = group->parent)
-		if (gsc_group_plan(group) != GSC_MAX_UNLIMITED)
-			return scnprintf(buf, size, "the plan gives its group %u of %u SMs",
-					 gsc_sms(gsc_group_plan(group)), client->dev->sms);
-	return scnprintf(buf, size, "the plan does not name its group: it shares what is left");
+	while (group && !gsc_is_planned(group))
+		group = group->parent;
+	if (!group)
+		return scnprintf(buf, size,
+				 "the plan does not name its group: it shares what is left");
+	least = gsc_sms(group->plan_min);
+	most = gsc_sms(group->plan_max);
+	if (least == most)
+		return scnprintf(buf, size, "the plan gives its group %u of %u SMs", least,
+				 client->dev->sms);
+	return scnprintf(buf, size, "the plan gives its group %u to %u of %u SMs", least, most,
+			 client->dev->sms);
 }
 
 const struct gsc_policy gsc_policy_plan = {

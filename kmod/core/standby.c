@@ -20,6 +20,8 @@
  * max, are scaled down, and one SM is left for the others. When the group has tasks, its reserve is
  * a capsm.min: whoever it was lent to is evicted.
  *
+ * A plan can give a group such a reserve, too.
+ *
  * "auto", the default, is the hold of hpf.c: for so long and of such a size as recurring kernels
  * need. With a latency target it depends on that instead of the kernels' own time, and lasts up to
  * GSC_STANDBY_NS_MAX.
@@ -64,6 +66,8 @@ u64 gsc_eviction_ns(const struct gsc_task *task)
 
 u64 gsc_standby_limit_ns(const struct gsc_group *group)
 {
+	if (gsc_is_planned(group) && group->plan_keeps)
+		return 0;
 	return group->latency_us ? (u64)group->latency_us * 1000 / 2 : DELAY_NS;
 }
 
@@ -89,7 +93,17 @@ static bool stands(const struct gsc_band *band, const struct gsc_group *group)
 
 u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group)
 {
-	return gsc_standby_units(group) && stands(band, group) ? gsc_sms(group->standby) : 0;
+	u32 units = gsc_standby_units(group);
+
+	if (gsc_is_planned(group) && group->plan_keeps)
+		units = max(units, group->plan_min);
+	return units && stands(band, group) ? gsc_sms(units) : 0;
+}
+
+bool gsc_standby_is_used(const struct gsc_device *dev)
+{
+	return (dev->n_standby || dev->policy == &gsc_policy_plan) &&
+	       dev->mode != GSCHED_MODE_TEMPORAL;
 }
 
 bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client)

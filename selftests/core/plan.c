@@ -82,6 +82,73 @@ static void in_one_commit(void)
 	EXPECT(sms_of(2) == 100);
 }
 
+/* A min and a max: what others leave is shared, up to the max */
+static void ranges(void)
+{
+	char text[256];
+
+	start();
+	EXPECT(!plan("500 0=20 1=30.5-100 2=40-132"));
+	EXPECT(shows(&group[1], GSC_FILE_CAPSM_PLAN, "30.5-100\n") &&
+	       shows(&group[2], GSC_FILE_CAPSM_PLAN, "40-132\n"));
+	gsc_client_why(&client[1], text, sizeof(text));
+	EXPECT(!strcmp(text, "the plan gives its group 31 to 100 of 132 SMs"));
+	EXPECT(sms_of(0) == 20 && sms_of(1) == 56 && sms_of(2) == 56);
+	EXPECT(!complete(2, 0));
+	EXPECT(sms_of(0) == 20 && sms_of(1) == 100);
+	EXPECT(!submit_block_ns(2, 0, BLOCK, 100000, 0, 100 * US));
+	EXPECT(!plan("500 0=80 1=12-132 2=40-132"));
+	EXPECT(sms_of(0) == 80 && sms_of(1) == 12 && sms_of(2) == 40);
+}
+
+/* "!": what the plan gives a group is kept for it */
+static void kept_free(void)
+{
+	start();
+	EXPECT(!complete(0, 0));
+	EXPECT(!plan("60000 0=80 1=20-132 2=30-132"));
+	EXPECT(sms_of(1) == 66 && sms_of(2) == 66);
+	EXPECT(!plan("60000 0=80! 1=20-132 2=30-132"));
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_PLAN, "80!\n"));
+	EXPECT(sms_of(1) == 22 && sms_of(2) == 30);
+	EXPECT(!complete(2, 0));
+	EXPECT(sms_of(1) == 52);
+	EXPECT(!submit_block_ns(0, 0, BLOCK, 100000, 0, 100 * US));
+	EXPECT(sms_of(0) == 80 && sms_of(1) == 52);
+	EXPECT(!plan("60000 0=80-100! 1=20-132"));
+	EXPECT(shows(&group[0], GSC_FILE_CAPSM_PLAN, "80-100!\n"));
+	EXPECT(sms_of(0) == 80 && sms_of(1) == 52);
+	EXPECT(!complete(0, 0));
+	EXPECT(sms_of(1) == 52);
+	/* nothing changes for others when it begins or ends, also where the plan gives away all */
+	EXPECT(!plan("60000 0=80! 1=52-132"));
+	EXPECT(sms_of(1) == 52);
+	n_evict = n_grow = 0;
+	EXPECT(!submit_block_ns(0, 0, BLOCK, 100000, 0, 100 * US) && !complete(0, 0));
+	EXPECT(sms_of(1) == 52 && !n_evict && !n_grow);
+	EXPECT(!plan("none"));
+	EXPECT(sms_of(1) == 132);
+}
+
+/* Beyond what all are given at least, groups with a target come first */
+static void targets_first(void)
+{
+	start();
+	EXPECT(!store(&group[1], GSC_FILE_GPU_LATENCY, "1000"));
+	EXPECT(!plan("60000 0=20-132 1=0-132"));
+	EXPECT(sms_of(0) == 20 && sms_of(1) == 112 && sms_of(2) == 0);
+	EXPECT(!plan("60000 1=0-132"));
+	EXPECT(sms_of(0) == 0 && sms_of(1) == 132 && sms_of(2) == 0);
+	EXPECT(!complete(1, 0));
+	EXPECT(sms_of(0) == 66 && sms_of(2) == 66);
+	EXPECT(!submit_block_ns(1, 0, BLOCK, 100000, 0, 100 * US));
+	EXPECT(!plan("60000 0=0-132 1=0-100.5"));
+	EXPECT(shows(&group[1], GSC_FILE_CAPSM_PLAN, "0-100.5\n"));
+	EXPECT(client[1].window % (SM * SMS) % SM == 512 && sms_of(1) == 100);
+	EXPECT(!store(&group[1], GSC_FILE_GPU_LATENCY, "0"));
+	EXPECT(sms_of(0) == 44 && sms_of(1) == 44 && sms_of(2) == 44);
+}
+
 static void words(void)
 {
 	char text[256];
@@ -163,6 +230,9 @@ static void refused(void)
 		"500 7=10 s=5", "500 s=5 7=10",
 		"500 0=1\n1=2", "500 0=1.2.3", "500 0=1=2", "none 0=1", "5000=1",
 		"500 0=00000000000000000000000000000000000001",
+		"500 0=20-10", "500 0=-", "500 0=1-", "500 0=-2", "500 0=1-133", "500 0=1-2-3",
+		"500 0=0-0", "500 0=1--2", "500 0=1-00000000000000000000000000000000002",
+		"500 0=100-132 1=33-132", "500 0=!", "500 0=1!!", "500 0=1!-2", "500 0=1!2",
 	};
 
 	start();
@@ -174,7 +244,8 @@ static void refused(void)
 		}
 	EXPECT(plan("500 0=1 8=2") == -ENOENT && plan("500 abc=2") == -ENOENT);
 	EXPECT(sms_of(0) == 20 && told("1 groups for 500 ms more, then hpf"));
-	EXPECT(!plan("60000  s=5   0=100 1=27 ") && told("3 groups for 60000 ms more, then hpf"));
+	EXPECT(!plan("60000  s=5   0=100 1=27-132 ") &&
+	       told("3 groups for 60000 ms more, then hpf"));
 	EXPECT(!gsc_group_exit(&sub));
 	EXPECT(!plan("none\n") && told("none"));
 	EXPECT(!plan("none"));
@@ -184,8 +255,8 @@ static void refused(void)
 static void whatever_comes(void)
 {
 	u64 rng = 4711;
-	u32 seq = 1, given[3] = { 0 };
-	bool planned = false;
+	u32 seq = 1, given[3] = { 0 }, taken;
+	bool planned = false, keeps = false;
 	char text[64];
 
 	attach(3);
@@ -201,8 +272,9 @@ static void whatever_comes(void)
 		case 0:
 			given[0] = 1 + (u32)(rng >> 20) % 60;
 			given[1] = 1 + (u32)(rng >> 28) % 60;
-			snprintf(text, sizeof(text), "%u 0=%u 1=%u", 1 + (u32)(rng >> 44) % 5,
-				 given[0], given[1]);
+			keeps = rng >> 60 & 1;
+			snprintf(text, sizeof(text), "%u 0=%u%s 1=%u", 1 + (u32)(rng >> 44) % 5,
+				 given[0], keeps ? "!" : "", given[1]);
 			EXPECT(!plan(text));
 			break;
 		case 1:
@@ -225,15 +297,15 @@ static void whatever_comes(void)
 		EXPECT(planned == (dev.plan_round && dev.plan_until > dev.now));
 		for (c = 0; planned && c < 2; c++)
 			EXPECT(sms_of(c) == (client[c].n_tasks ? given[c] : 0));
-		EXPECT(!planned || !client[2].n_tasks ||
-		       sms_of(2) == SMS - sms_of(0) - sms_of(1));
+		taken = keeps ? given[0] : sms_of(0);
+		EXPECT(!planned || !client[2].n_tasks || sms_of(2) == SMS - taken - sms_of(1));
 	}
 }
 
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(in_one_commit), TEST(words), TEST(limits_hold), TEST(it_expires),
+		TEST(in_one_commit), TEST(ranges), TEST(kept_free), TEST(targets_first), TEST(words), TEST(limits_hold), TEST(it_expires),
 		TEST(refused), TEST(whatever_comes),
 	};
 

@@ -61,10 +61,13 @@ results "alone: a launch and its rounds" '.clients |= .[:1]' \
 results "a fixed plan: half the SMs, twice the time, until it ends" \
 	'.clients |= .[:1] | .runs[1] += {"plan": "60000 lo=2 hi=2"} | .runs[2] = {"name": "short", "policy": "hpf", "plan": "1 lo=2"}' \
 	'.hpf.lo.mean_us == 2005 and .short.lo.mean_us > 1400 and .short.lo.mean_us < 1700'
-results "the planner: one with a target of a second leaves the other one all but an SM" \
-	'.kernels.short.blocks = 400 | .kernels.wide.blocks = 800 | .groups.hi = {"gpu.latency_target_us": "1000000"} | del(.clients[].count) |
-	.clients[1].period_us = 20000 | .duration_us = 3000000 | .runs[1] = {"policy": "qos"} | .runs[2] = {"name": "half", "policy": "hpf", "plan": "60000 lo=2 hi=2"}' \
-	'.qos.lo.share > 1.3 * .half.lo.share and .qos.hi.p50_us > 1.5 * .half.hi.p50_us and .qos.hi.launches > 100'
+planner='.kernels.short.blocks = 400 | .kernels.wide.blocks = 800 | .groups.hi = {"gpu.latency_target_us": "1000000"} | del(.clients[].count) |
+	.duration_us = 3000000 | .runs[1] = {"policy": "qos"} | .runs[2] = {"name": "half", "policy": "hpf", "plan": "60000 lo=2 hi=2"}'
+results "the planner: one with a target whose requests are rare comes first, and the other one has the rest" \
+	"$planner | .clients[1].period_us = 20000" \
+	'.qos.lo.share > 1.3 * .half.lo.share and .qos.hi.p50_us < .half.hi.p50_us and .qos.hi.launches > 100'
+results "one that is never idle, with a target of a second, leaves the other one all but an SM" \
+	"$planner" '.qos.lo.share > 1.3 * .half.lo.share and .qos.hi.p50_us > 1.5 * .half.hi.p50_us and .qos.hi.launches > 100'
 results "alone it plans nothing" \
 	'.clients |= .[1:] | .groups.hi = {"gpu.latency_target_us": "1"} | .runs[1] = {"policy": "qos"} | .runs[2] = {"policy": "hpf"}' '.qos.hi.mean_us == .hpf.hi.mean_us'
 results "capsm.max: half the SMs, twice the time" \

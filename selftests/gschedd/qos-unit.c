@@ -386,7 +386,7 @@ static double serve(const struct program *p)
 	for (int k = 0; k < p->kernels; k++) {
 		uint64_t launched = clock_ns;
 
-		qos_granted(&q, p->id, 0, launched, 0, 0);
+		qos_granted(&q, p->id, 0, launched, 0, 0, 0);
 		run_kernel(p);
 		qos_done(&q, p->id, 0, clock_ns, clock_ns - launched);
 		if (k + 1 < p->kernels)
@@ -418,7 +418,8 @@ static void groups(uint32_t target_us)
 	qos_groups_end(&q);
 }
 
-static void start(uint32_t target_us)
+/* Both have no quotas at first */
+static void start_without(uint32_t target_us)
 {
 	const struct qos_options opt = QOS_OPTIONS_DEFAULT;
 
@@ -431,6 +432,13 @@ static void start(uint32_t target_us)
 	qos_client_add(&q, 2, 200, "train");
 }
 
+static void start(uint32_t target_us)
+{
+	start_without(target_us);
+	q.group[1].kept = true;
+	q.group[1].stay = UINT32_MAX;
+}
+
 static void plan_tests(void)
 {
 	struct program web = {
@@ -440,29 +448,21 @@ static void plan_tests(void)
 
 	start(5000);
 	advance(clock_ns + 200 * MS);
-	ok(plan && !strcmp(plan, "1000 web=15 train=1"), "nothing known yet: all but one SM (%s)",
+	ok(plan && !strcmp(plan, "1000 web=15! train=1-16"), "nothing known yet: all but one SM (%s)",
 	   plan ? plan : "no plan");
 	us = load(&web, 200);
 	/* 100 + 16000 / 4 = 4100 us, and 5433 with 3; 90 % of the target is 4500 */
-	ok(plan && !strcmp(plan, "1000 web=4 train=12") && us <= 5000, "just enough: %s, %.0f us",
+	ok(plan && !strcmp(plan, "1000 web=4! train=12-16") && us <= 5000, "just enough: %s, %.0f us",
 	   plan, us);
 	is(q.group[1].state, QOS_MET, "the target is met");
 	n_plans = 0;
 	advance(clock_ns + 1500 * MS);
 	ok(n_plans == 3, "renewed before it ends (%u times in 1.5 s)", n_plans);
-	ok(q.group[1].sms == 4, "an idle program keeps what it needs for a while");
-
-	/* idle for longer: 5 ms - 2 ms until it is back is less than it takes with 4 SMs, but not
-	 * with a target of 12 ms */
 	advance(clock_ns + 3000 * MS);
-	is(q.group[1].sms, 4, "... and for ever, where it takes too long to get it back");
+	is(q.group[1].sms, 4, "an idle program keeps what it needs");
 	groups(12000);
 	load(&web, 100);
 	is(q.group[1].sms, 2, "a target of 12 ms: 2 SMs");
-	advance(clock_ns + 3000 * MS);
-	is(q.group[1].sms, 1, "idle: the others have more");
-	us = serve(&web);
-	ok(us < 12000, "and it is back in time: %.0f us", us);
 
 	/* contention that no model knows: everything takes half as long again */
 	start(5000);
@@ -522,8 +522,8 @@ static void plan_tests(void)
 	web = (struct program){
 		.id = 1, .group = 1, .kernels = 1, .fixed = 600, .work = 1000, .slow = 1
 	};
-	load(&web, 60);
-	ok(q.group[1].state == QOS_MISSED && !strcmp(plan, "1000 web=15 train=1"),
+	load(&web, 250);
+	ok(q.group[1].state == QOS_MISSED && !strcmp(plan, "1000 web=0-16 train=0-16"),
 	   "a target that no quota meets: %s", plan);
 
 	qos_client_del(&q, 2);
@@ -540,6 +540,86 @@ static void plan_tests(void)
 	advance(clock_ns + 200 * MS);
 	ok(!strcmp(plan, "none") && q.why && strstr(q.why, "in time"), "bands: %s",
 	   q.why ? q.why : "");
+}
+
+/* Whether it has a quota; without one it takes @first us more until others have left */
+static void serve_either(struct program *web, int n, double first)
+{
+	for (int i = 0; i < n; i++) {
+		web->fixed = q.group[1].kept ? 100 : 100 + first;
+		load(web, 1);
+	}
+}
+
+static void first_tests(void)
+{
+	struct program web = {
+		.id = 1, .group = 1, .kernels = 1, .fixed = 100, .work = 16000, .slow = 1
+	};
+
+	start_without(5000);
+	serve_either(&web, 300, 2000);
+	ok(!strcmp(plan, "1000 web=0-16 train=0-16") && q.group[1].state == QOS_MET,
+	   "seldom, and others leave in time: it comes first, without a quota: %s", plan);
+	serve_either(&web, 100, 4000);
+	ok(!strcmp(plan, "1000 web=4! train=12-16"), "they do not: it has a quota: %s", plan);
+	serve_either(&web, 3800, 0);
+	ok(q.group[1].kept, "for thousands of requests");
+	serve_either(&web, 500, 0);
+	ok(!q.group[1].kept, "then it is tried without one again: %s", plan);
+	serve_either(&web, 5000, 4000);
+	ok(q.group[1].kept, "and if that was too early, after twice as many");
+	serve_either(&web, 3500, 0);
+	ok(!q.group[1].kept, "but again: %s", plan);
+
+	/* busy all the time */
+	start_without(5000);
+	web.fixed = 100;
+	for (int i = 0; i < 300; i++)
+		serve(&web);
+	ok(!strcmp(plan, "1000 web=4! train=12-16"), "hardly ever idle: a quota: %s", plan);
+
+	/* the target is missed with or without one */
+	start_without(1000);
+	load(&web, 80);
+	ok(q.group[1].kept, "late: a quota is tried (%s)", plan);
+	load(&web, 140);
+	ok(!q.group[1].kept && q.group[1].stay > 4000,
+	   "late, too: without one, and not tried soon (%s)", plan);
+
+	/* two with a target, of which one has a quota */
+	start_without(5000);
+	qos_groups_begin(&q, true);
+	qos_group(&q, "web", 5000, 100, 0, 0);
+	qos_group(&q, "train", 0, 100, 0, 0);
+	qos_group(&q, "api", 7000, 100, 9, 0);
+	qos_groups_end(&q);
+	qos_client_add(&q, 3, 300, "api");
+	web.group = 0;
+	serve_either(&web, 100, 0);
+	q.group[0].kept = true;
+	q.group[0].stay = UINT32_MAX;
+	q.regrouped = true;
+	load(&web, 200);
+	ok(!strcmp(plan, "1000 web=4! api=0-9 train=12-16"), "two, one of them with a quota: %s",
+	   plan);
+}
+
+/* What a batch program had more or less than its quota for is no sample */
+static void sample_tests(void)
+{
+	start(5000);
+	advance(clock_ns + 200 * MS);
+	qos_granted(&q, 2, 0, clock_ns, 0, 16 * GSCHED_CAPSM, 0);
+	qos_done(&q, 2, 0, clock_ns + MS, MS);
+	is(q.group[2].model.stamp, 0, "a batch kernel that has more than its quota is no sample");
+	qos_granted(&q, 2, 0, clock_ns + MS, 0, GSCHED_CAPSM, 0);
+	qos_resized(&q, 2, 0);
+	qos_done(&q, 2, 0, clock_ns + 2 * MS, MS);
+	is(q.group[2].model.stamp, 0, "nor is one that was resized");
+	qos_granted(&q, 2, 0, clock_ns + 2 * MS, 0, GSCHED_CAPSM, 0);
+	qos_done(&q, 2, 0, clock_ns + 3 * MS, MS);
+	is(q.group[2].model.stamp, 1, "one that has its quota is");
 }
 
 static void role_tests(void)
@@ -562,19 +642,21 @@ static void role_tests(void)
 	qos_client_add(&q, 6, 600, "");
 	web.id = 4;
 	advance(clock_ns + 200 * MS);
-	ok(!strcmp(plan, "1000 web=14 batch/night=1"),
+	ok(!strcmp(plan, "1000 web=14! batch/night=1-5"),
 	   "groups below one with a target are part of it, and the root's share what is left: %s",
 	   plan);
 	load(&web, 100);
-	ok(!strcmp(plan, "1000 web=4 batch/night=5"), "a maximum above it: %s", plan);
+	ok(!strcmp(plan, "1000 web=4! batch/night=5"), "a maximum above it: %s", plan);
 	qos_client_add(&q, 7, 700, "batch");
 	advance(clock_ns + 1200 * MS);
 	ok(strstr(plan, "batch/night=") && !strstr(plan, " batch="),
 	   "no group above another one: %s", plan);
 	qos_client_add(&q, 9, 900, "not there");
 	qos_client_del(&q, 77);
-	qos_granted(&q, 9, 0, clock_ns, 0, 0);
-	qos_granted(&q, 1, 1000, clock_ns, UINT64_MAX, 1000);
+	qos_granted(&q, 9, 0, clock_ns, 0, 0, 0);
+	qos_granted(&q, 1, 1000, clock_ns, UINT64_MAX, UINT32_MAX, 1000);
+	qos_resized(&q, 1, 1000);
+	qos_resized(&q, 77, 0);
 	qos_done(&q, 77, 0, clock_ns, 0);
 	qos_done(&q, 1, 1000, clock_ns, 0);
 	qos_lost(&q);
@@ -588,7 +670,7 @@ static void role_tests(void)
 	start(5000);
 	qos_client_add(&q, 3, 300, "not known yet");
 	advance(clock_ns + 200 * MS);
-	ok(plan && !strcmp(plan, "1000 web=14 train=1"), "a program of no known group: %s", plan);
+	ok(plan && !strcmp(plan, "1000 web=14! train=1-16"), "a program of no known group: %s", plan);
 	for (uint64_t id = 4; id <= QOS_CLIENTS + 1; id++)
 		qos_client_add(&q, id, (uint32_t)id, "train");
 	advance(clock_ns + 200 * MS);
@@ -608,6 +690,8 @@ int main(void)
 	divide_tests();
 	divide_property();
 	plan_tests();
+	first_tests();
+	sample_tests();
 	role_tests();
 	return done_testing();
 }

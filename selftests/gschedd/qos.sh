@@ -38,10 +38,12 @@ report=$GSCHED_SOCKET.qos.gpu0
 
 # qos JQ-CONDITION: of what the planner says of group web in the status
 qos() { "$ctl" status --json | jq -e '.devices[0].qos.groups[0] | '"$1" >/dev/null; }
-# planned CONDITION: of the plan's SMs for $web, $a and $b
+# plan_min GROUP: of its part of the plan, MIN, MIN-MAX or MIN!
+plan_min() { group_read "$1" capsm.plan | sed 's/[-!].*//'; }
+# planned CONDITION: of the plan's least SMs for $web, $a and $b
 planned() {
 	local web a b
-	web=$(group_read web capsm.plan) a=$(group_read a capsm.plan) b=$(group_read b capsm.plan)
+	web=$(plan_min web) a=$(plan_min a) b=$(plan_min b)
 	[ "$web" != none ] && jq -ne --argjson web "$web" --argjson a "$a" --argjson b "$b" "$1" \
 		>/dev/null
 }
@@ -89,6 +91,9 @@ ok $? "a target that cannot be met: all but one SM for each of the others"
 wait_for 60 qos '.state == "missed"'
 ok $? "status: it is missed"
 expect 0 "the target cannot be met on this device" "in words" "$ctl" status
+kept() { [ "$(group_read web capsm.plan)" = "6!" ]; }
+wait_for 180 kept
+ok $? "and its quota is no longer lent"
 
 # renewed: longer than the time to live
 sleep 1
