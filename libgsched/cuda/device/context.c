@@ -67,15 +67,18 @@ static void release_resources(struct gi_ctx *cx)
 	}
 	if (cx->clean_stream)
 		gi_real.cuStreamDestroy_v2(cx->clean_stream);
+	if (cx->recall_stream)
+		gi_real.cuStreamDestroy_v2(cx->recall_stream);
 	if (cx->control)
 		gi_real.cuMemFree_v2(cx->control);
 	if (cx->ranges)
 		gi_real.cuMemFree_v2(cx->ranges);
 	if (cx->blank)
 		gi_real.cuMemFreeHost(cx->blank);
-	cx->clean_stream = NULL;
+	cx->clean_stream = cx->recall_stream = NULL;
 	cx->control = cx->ranges = 0;
 	cx->blank = NULL;
+	cx->recall = NULL;
 	if (cx->client)
 		unregister_pages(cx->client, cx);
 }
@@ -132,17 +135,22 @@ static bool prepare_context(struct gi_ctx *cx)
 	rc = gi_real.cuMemHostGetDevicePointer_v2(&cx->arb, (void *)c->arb, 0);
 	rc = rc ? rc : gi_real.cuMemHostGetDevicePointer_v2(&cx->cl, c->cl, 0);
 	rc = rc ? rc : gi_real.cuMemAlloc_v2(&cx->control, bytes);
-	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes + sizeof(struct gsr_save),
-					      CU_MEMHOSTALLOC_PORTABLE);
+	rc = rc ? rc : gi_real.cuMemHostAlloc(&host, bytes + sizeof(struct gsr_save) +
+					      sizeof(*cx->recall), CU_MEMHOSTALLOC_PORTABLE);
 	if (rc)
 		goto fail;
 	cx->blank = host;
 	memset(cx->blank, 0, bytes + sizeof(struct gsr_save));
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		gsr_control_init(&cx->blank[i], c->sms * GSCHED_CAPSM);
+	cx->recall = (void *)((char *)host + bytes + sizeof(struct gsr_save));
+	*cx->recall = (struct gi_recall){ .next_poll = UINT64_MAX };
 	rc = make_words(cx);
 	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->clean_stream,
 							  CU_STREAM_NON_BLOCKING, cx->least);
+	/* what is sent through it must not wait in a hardware queue behind a wing */
+	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->recall_stream,
+							  CU_STREAM_NON_BLOCKING, cx->greatest);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
 		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i],
 							CU_STREAM_NON_BLOCKING, cx->least);

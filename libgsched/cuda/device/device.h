@@ -35,6 +35,11 @@ struct gi_words {
 	uint32_t sample;		/* written by the host: launch/pace.c */
 };
 
+/* The beginning of a control block for workers that shall leave: no window, and no other to come */
+struct gi_recall {
+	uint64_t relay, next_poll;
+};
+
 /* Device memory for the suspended block-tasks of one task: task/save.c. */
 struct gi_save {
 	CUdeviceptr memory;
@@ -57,11 +62,12 @@ struct gi_ctx {
 	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0: none */
 	/* pinned: GSCHED_SLOTS clean blocks, then a struct gsr_save */
 	struct gsr_control *blank;
+	struct gi_recall *recall;	/* pinned, behind these */
 	struct gi_words *words;		/* pinned; NULL until needed */
 	CUdeviceptr words_dev;
 	/* client lock: the driver reports the context as unusable */
 	bool broken;
-	CUstream clean_stream, wing_stream[GI_WING_STREAMS];
+	CUstream clean_stream, recall_stream, wing_stream[GI_WING_STREAMS];
 	uint32_t wing_ticket[GI_WING_STREAMS];
 	/* client lock: gi_stream_id() of the stream whose done gate last blocked the wing stream */
 	uint64_t blocked_by[GI_WING_STREAMS];

@@ -619,6 +619,8 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 	s->wings = 0;
 	s->wing_gap = 0;
 	s->next_wing = 0;
+	s->recalled = false;
+	s->next_recall = 0;
 	s->free_wings = 0;
 	atomic_store_explicit(&s->unlimited, false, memory_order_relaxed);
 	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));

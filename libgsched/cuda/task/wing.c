@@ -7,6 +7,10 @@
 #define WING_GAP_MAX	10000000
 /* a wing that has not begun by then is stuck in its hardware queue */
 #define STALL_NS	5000000
+/* the workers of all wings leave if one worker of so many is missing, so often at most */
+#define RECALL_PART	8
+#define RECALL_PAUSE	100000000
+#define RECALL_AGAIN	2000000
 
 void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t now)
 {
@@ -61,7 +65,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 		CU_LAUNCH_PARAM_END,
 	};
 	uint32_t ticket = cx->wing_ticket[k] + 1;
-	CUstreamBatchMemOpParams op[3] = { 0 };
+	CUstreamBatchMemOpParams op[4] = { 0 };
 	CUresult rc;
 
 	s->arg.first = present;
@@ -81,7 +85,11 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
 	op[2].writeValue.value = (cuuint32_t)s->window;
-	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 3, op, 0);
+	/* after a recall they look at the page again */
+	op[3].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	op[3].writeValue.address = cx->control + i * sizeof(struct gsr_control) +
+				   offsetof(struct gsr_control, next_poll);
+	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], s->recalled ? 4 : 3, op, 0);
 	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
 					      s->block[1], s->block[2], s->shared,
 					      cx->wing_stream[k], NULL, extra);
@@ -92,6 +100,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 1, op, 0);
 	if (rc)
 		return rc;
+	s->recalled = false;
 	cx->wing_ticket[k] = ticket;
 	s->wing_ticket[k] = ticket;
 	s->wing_count[k] = workers;
@@ -124,6 +133,31 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 			s->cx->blocked_by[k] = s->stream;
 		}
 	return n;
+}
+
+/*
+ * A wing has its stream until its last worker ends, and a window that grows often leaves a few
+ * workers of each. When no stream is left all workers leave, and come back in one wing. They are
+ * told by what they look at instead of the page; one of them may just be copying that, and replace
+ * it, so they are told again until they have left.
+ */
+static void recall(struct gi_slot *s, unsigned int i, uint64_t now)
+{
+	struct gi_ctx *cx = s->cx;
+
+	_Static_assert(offsetof(struct gi_recall, relay) == offsetof(struct gsr_control, relay) &&
+		       offsetof(struct gi_recall, next_poll) ==
+			       offsetof(struct gsr_control, next_poll),
+		       "a control block begins so");
+	if (now < s->next_recall)
+		return;
+	if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + i * sizeof(struct gsr_control), cx->recall,
+					 sizeof(*cx->recall), cx->recall_stream))
+		return;
+	if (!s->recalled)
+		gi_debug("no stream for a wing of slot %u: its workers leave and come back", i);
+	s->recalled = true;
+	s->next_recall = now + RECALL_AGAIN;
 }
 
 /* Others came: from now on there is no room for them beside the workers on an SM, as at a launch */
@@ -167,6 +201,10 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	stalled = workers_stalled(s, now);
 	present = s->launched - stalled;
 	present = left > present ? 0 : present - left;
+	if (s->recalled && present) {
+		recall(s, i, now);
+		return;
+	}
 	if (present >= want)
 		return;
 	workers = want - present;
@@ -174,8 +212,13 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	if (window < full)
 		workers = full - present < s->blocks ? full - present : s->blocks;
 	k = pick_stream(s);
-	if (k == GI_WING_STREAMS)
+	if (k == GI_WING_STREAMS) {
+		if (present && (want - present) * RECALL_PART >= want)
+			recall(s, i, now);
 		return;
+	}
+	if (s->recalled)
+		s->next_recall = now + RECALL_PAUSE;
 	rc = launch_wing(s, i, k, workers, present, free);
 	if (rc) {
 		gi_debug("a wing of slot %u does not launch (error %d)", i, rc);
