@@ -351,13 +351,23 @@ static bool refused(unsigned int n, const CUstreamBatchMemOpParams *p)
 	return false;
 }
 
+/* Writes without a barrier, which the second version of the calls no longer knows */
+static bool has_unfenced(unsigned int n, const CUstreamBatchMemOpParams *p)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if ((p[i].operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+		     p[i].operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) && p[i].writeValue.flags)
+			return true;
+	return false;
+}
+
 static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamBatchMemOpParams *p,
-		      unsigned int flags)
+		      unsigned int flags, bool second)
 {
 	struct CUstream_st *s;
 	struct vg_op *ops;
-	CUresult r = n && n <= 256 && p && !flags ? enter(stream, own, &s) :
-		     CUDA_ERROR_INVALID_VALUE;
+	CUresult r = n && n <= 256 && p && !flags && !(second && has_unfenced(n, p)) ?
+		     enter(stream, own, &s) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
 		return r;
@@ -368,10 +378,10 @@ static CUresult batch(CUstream stream, bool own, unsigned int n, const CUstreamB
 }
 BOTH(cuStreamBatchMemOp, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p,
 			  unsigned int flags),
-     batch(stream, own, n, p, flags))
+     batch(stream, own, n, p, flags, false))
 BOTH(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *p,
 			     unsigned int flags),
-     batch(stream, own, n, p, flags))
+     batch(stream, own, n, p, flags, true))
 
 /* Events */
 

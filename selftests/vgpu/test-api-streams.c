@@ -124,6 +124,9 @@ static bool values(void)
 	host[0] = 1;
 	OK(cuStreamSynchronize(free1));
 	CHECK(host[2] == 99);
+	ops[2].writeValue.flags = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+	IS(INVALID_VALUE, cuStreamBatchMemOp(free1, 3, ops, 0));
+	ops[2].writeValue.flags = 0;
 	ops[2].writeValue.address = 0x1000;
 	host[2] = 0;
 	IS(INVALID_VALUE, cuStreamBatchMemOp(free1, 3, ops, 0));

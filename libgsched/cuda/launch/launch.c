@@ -622,6 +622,7 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 	s->recalled = false;
 	s->next_recall = 0;
 	s->free_wings = 0;
+	s->closed = 0;
 	atomic_store_explicit(&s->unlimited, false, memory_order_relaxed);
 	memset(s->wing_ticket, 0, sizeof(s->wing_ticket));
 	memset(s->wing_count, 0, sizeof(s->wing_count));

@@ -69,6 +69,7 @@ struct gi_slot {
 	uint64_t next_recall;
 	uint64_t ran;			/* of a task that drains: GPU time, 0 unknown */
 	enum gi_order order;
+	uint32_t closed;		/* mask of wing streams: something waits for the wing's end */
 	uint32_t free_wings;		/* mask of wing streams: this wing ignores the window */
 	_Atomic bool unlimited;		/* such a wing runs: the task ends without another one */
 };
@@ -199,7 +200,7 @@ void gi_tasks_release(struct gi_client *c);		/* raises tasks->released */
 void gi_follow_window(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint64_t now);
 /* Launches one more wing, if there is room for it. */
 void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint64_t now);
-bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line);
+bool gi_wings_ended(struct gi_slot *s, struct gsched_cl_slot *line);
 
 /* ---- gate.c ---- */
 

@@ -8,7 +8,7 @@
 /* a wing that has not begun by then is stuck in its hardware queue */
 #define STALL_NS	5000000
 /* the workers of all wings leave if one worker of so many is missing, so often at most */
-#define RECALL_PART	8
+#define RECALL_PART	16
 #define RECALL_PAUSE	100000000
 #define RECALL_AGAIN	2000000
 
@@ -36,11 +36,8 @@ static bool stream_idle(const struct gi_ctx *cx, unsigned int k)
 	return gi_load(&cx->words->done[k]) == cx->wing_ticket[k];
 }
 
-/*
- * Returns an idle wing stream, GI_WING_STREAMS if there is none. Prefers one that has not been
- * blocked by a done gate of the task's stream.
- */
-static unsigned int pick_stream(const struct gi_slot *s)
+/* Prefers one that has not been blocked by a done gate of the task's stream */
+static unsigned int idle_stream(const struct gi_slot *s)
 {
 	unsigned int k, idle = GI_WING_STREAMS;
 
@@ -54,6 +51,32 @@ static unsigned int pick_stream(const struct gi_slot *s)
 	return idle;
 }
 
+/*
+ * Returns an idle wing stream, GI_WING_STREAMS if there is none. While a task runs nothing is
+ * queued behind its wings: that would wait in a hardware queue, and block others there. So the
+ * driver is asked which of them have ended.
+ */
+static unsigned int pick_stream(struct gi_slot *s)
+{
+	unsigned int k = idle_stream(s);
+
+	if (k < GI_WING_STREAMS)
+		return k;
+	for (k = 0; k < GI_WING_STREAMS; k++)
+		if (gi_real.cuStreamQuery(s->cx->wing_stream[k]) == CUDA_SUCCESS)
+			gi_store(&s->cx->words->done[k], s->cx->wing_ticket[k]);
+	return idle_stream(s);
+}
+
+/* A write by a stream that does not wait until the GPU is idle, as one behind a barrier may */
+static void set_write(CUstreamBatchMemOpParams *op, CUdeviceptr address, uint64_t value, bool wide)
+{
+	op->writeValue.operation = wide ? CU_STREAM_MEM_OP_WRITE_VALUE_64 :
+					  CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op->writeValue.address = address;
+	op->writeValue.value64 = value;
+}
+
 static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers,
 			    uint32_t present, bool no_window)
 {
@@ -64,6 +87,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
 		CU_LAUNCH_PARAM_END,
 	};
+	CUdeviceptr control = cx->control + i * sizeof(struct gsr_control);
 	uint32_t ticket = cx->wing_ticket[k] + 1;
 	CUstreamBatchMemOpParams op[4] = { 0 };
 	CUresult rc;
@@ -73,37 +97,25 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	if (no_window)
 		s->arg.flags |= GSR_LAUNCH_NO_WINDOW;
 	memcpy(arg, &s->arg, sizeof(*arg));
-	op[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, begun) +
-				   k * sizeof(uint32_t);
-	op[0].writeValue.value = ticket;
-	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-	op[1].writeValue.address = cx->control + i * sizeof(struct gsr_control) +
-				   offsetof(struct gsr_control, relay);
-	op[1].writeValue.value64 = s->window;
+	set_write(&op[0], cx->words_dev + offsetof(struct gi_words, begun) + k * sizeof(uint32_t),
+		  ticket, false);
+	set_write(&op[1], control + offsetof(struct gsr_control, relay), s->window, true);
 	/* this window goes to the relay directly, so no worker will report having seen it */
-	op[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op[2].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit);
-	op[2].writeValue.value = (cuuint32_t)s->window;
+	set_write(&op[2], s->arg.stat + offsetof(struct gsched_cl_slot, seen_limit),
+		  (uint32_t)s->window, false);
 	/* after a recall they look at the page again */
-	op[3].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-	op[3].writeValue.address = cx->control + i * sizeof(struct gsr_control) +
-				   offsetof(struct gsr_control, next_poll);
+	set_write(&op[3], control + offsetof(struct gsr_control, next_poll), 0, true);
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], s->recalled ? 4 : 3, op, 0);
 	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
 					      s->block[1], s->block[2], s->shared,
 					      cx->wing_stream[k], NULL, extra);
 	if (rc)
 		return rc;
-	op[0].writeValue.address = cx->words_dev + offsetof(struct gi_words, done) +
-				   k * sizeof(uint32_t);
-	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], 1, op, 0);
-	if (rc)
-		return rc;
 	s->recalled = false;
 	cx->wing_ticket[k] = ticket;
 	s->wing_ticket[k] = ticket;
 	s->wing_count[k] = workers;
+	s->closed &= ~(1u << k);
 	s->wings++;
 	s->free_wings &= ~(1u << k);
 	if (no_window)
@@ -149,7 +161,7 @@ static void recall(struct gi_slot *s, unsigned int i, uint64_t now)
 		       offsetof(struct gi_recall, next_poll) ==
 			       offsetof(struct gsr_control, next_poll),
 		       "a control block begins so");
-	if (now < s->next_recall)
+	if (now < s->next_recall || gi_real.cuStreamQuery(cx->recall_stream) != CUDA_SUCCESS)
 		return;
 	if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + i * sizeof(struct gsr_control), cx->recall,
 					 sizeof(*cx->recall), cx->recall_stream))
@@ -215,6 +227,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	if (k == GI_WING_STREAMS) {
 		if (present && (want - present) * RECALL_PART >= want)
 			recall(s, i, now);
+		s->next_wing = now + WING_GAP_MIN;
 		return;
 	}
 	if (s->recalled)
@@ -236,7 +249,20 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 	s->next_wing = now + s->wing_gap;
 }
 
-bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line)
+static void close_wing(struct gi_slot *s, unsigned int k)
+{
+	CUstreamBatchMemOpParams op = { 0 };
+
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = s->cx->words_dev + offsetof(struct gi_words, done) +
+				k * sizeof(uint32_t);
+	op.writeValue.value = s->wing_ticket[k];
+	if (!gi_real.cuStreamBatchMemOp_v2(s->cx->wing_stream[k], 1, &op, 0))
+		s->closed |= 1u << k;
+}
+
+/* Of a task that has ended */
+bool gi_wings_ended(struct gi_slot *s, struct gsched_cl_slot *line)
 {
 	uint32_t over = s->wings;
 	unsigned int k;
@@ -245,8 +271,11 @@ bool gi_wings_ended(const struct gi_slot *s, struct gsched_cl_slot *line)
 		return true;
 	for (k = 0; k < GI_WING_STREAMS; k++)
 		if (s->wing_ticket[k] &&
-		    (int32_t)(gi_load(&s->cx->words->done[k]) - s->wing_ticket[k]) < 0)
+		    (int32_t)(gi_load(&s->cx->words->done[k]) - s->wing_ticket[k]) < 0) {
 			over--;
+			if (!(s->closed & 1u << k))
+				close_wing(s, k);
+		}
 	gi_store(&line->wings_retired, over);
 	return over == s->wings;
 }
