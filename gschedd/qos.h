@@ -132,8 +132,8 @@ struct qos_group {
 	/* user-facing only */
 	bool kept;			/* it has a quota; else it comes first, and has none */
 	uint32_t stay, stay_next;	/* requests until that may change, this time and the next */
-	uint32_t warm;			/* the first requests since it did */
-	uint32_t trial, late;		/* the others; those that missed the target */
+	uint32_t trial, late;		/* requests since it did; those that missed the target */
+	uint64_t n, first;		/* requests in all; when the first one began */
 	double duty;			/* fraction of the time in which requests are served */
 	uint64_t last_end;		/* of a request */
 	bool missed;			/* the last request missed the target */
@@ -199,6 +199,8 @@ void qos_lost(struct qos *q);		/* events were lost */
 struct qos_group *qos_owner(struct qos *q, const struct qos_client *c);
 /* A request of a user-facing group has ended. */
 void qos_measured(struct qos_group *g, const struct qos_request *r);
+/* It has no quota, and the target is missed, or others get too little */
+bool qos_needs_quota(const struct qos_group *g);
 /* By how many us the client's request is behind the prediction; 0: it is not */
 double qos_behind_us(const struct qos_group *g, const struct qos_flow *f, uint64_t now);
 /* When qos_plan() should be called next */

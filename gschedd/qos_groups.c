@@ -276,7 +276,8 @@ void qos_done(struct qos *q, uint64_t id, unsigned int slot, uint64_t now, uint6
 	if (qos_flow_done(&c->flow, slot, now, 2000ULL * g->target_us, &ended) &&
 	    g->role == QOS_FACING)
 		qos_measured(g, &ended);
-	if (g->role == QOS_FACING && qos_behind_us(g, &c->flow, now) > 0)
+	if (g->role == QOS_FACING &&
+	    (qos_needs_quota(g) || (g->kept && qos_behind_us(g, &c->flow, now) > 0)))
 		q->urgent = true;
 }
 

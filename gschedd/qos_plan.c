@@ -22,8 +22,9 @@
 #define LAG_FADES	16		/* ... and in which it decays */
 #define RATE_NS		2000000ULL	/* least interval of computations */
 #define REDIVIDE_NS	1000000000ULL	/* least interval of changes of batch quotas */
-#define WARM_UP		32		/* requests after a change, which tell little */
-#define TRIAL		32		/* least requests to judge by */
+#define WARM_UP		32		/* a group's first requests, which tell little, and */
+#define WARM_UP_NS	1000000000ULL	/* all in that time: kernels from before are not evicted */
+#define TRIAL		32		/* requests to judge by how often they come */
 #define HOPELESS	128		/* with a quota of the whole device */
 #define TRIAL_MAX	1024		/* at so many, they are halved, so that old ones fade */
 #define LATE_MIN	4		/* the target is missed: so many are late */
@@ -61,10 +62,10 @@ static void count_request(struct qos_group *g, const struct qos_request *r, doub
 			   DUTY_FADES;
 	g->last_end = r->end;
 	g->stay -= !!g->stay;
-	if (g->warm < WARM_UP) {
-		g->warm++;
+	if (!g->first)
+		g->first = r->begin;
+	if (++g->n <= WARM_UP || r->end < g->first + WARM_UP_NS)
 		return;
-	}
 	if (++g->trial == TRIAL_MAX) {
 		g->trial /= 2;
 		g->late /= 2;
@@ -164,13 +165,19 @@ static bool is_missed(const struct qos_group *g)
 	return g->late >= LATE_MIN && g->late * LATE_PART > g->trial;
 }
 
+bool qos_needs_quota(const struct qos_group *g)
+{
+	return !g->kept && !g->stay &&
+	       (is_missed(g) || (g->trial >= TRIAL && g->duty > DUTY_MAX));
+}
+
 /* What was learned without a quota says nothing of how long requests take with one. */
 static void set_kept(struct qos *q, struct qos_group *g, bool kept, uint64_t now)
 {
 	g->kept = kept;
 	g->model = (struct qos_model){ .quantile = g->model.quantile };
 	g->lag = g->tail = 1;
-	g->warm = g->trial = g->late = 0;
+	g->trial = g->late = 0;
 	g->duty = 0;
 	g->base = 0;
 	g->requests = 0;
@@ -192,8 +199,7 @@ static void choose_kept(struct qos *q, struct qos_group *g, uint64_t now)
 		set_kept(q, g, false, now);
 		if (hopeless)
 			stay_long(g);
-	} else if (!g->kept && !g->stay && g->trial >= TRIAL &&
-		   (is_missed(g) || g->duty > DUTY_MAX)) {
+	} else if (qos_needs_quota(g)) {
 		set_kept(q, g, true, now);
 		stay_long(g);
 	}

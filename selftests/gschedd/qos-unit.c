@@ -575,13 +575,13 @@ static void first_tests(void)
 	/* busy all the time */
 	start_without(5000);
 	web.fixed = 100;
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < 1500; i++)
 		serve(&web);
 	ok(!strcmp(plan, "1000 web=4! train=12-16"), "hardly ever idle: a quota: %s", plan);
 
 	/* the target is missed with or without one */
 	start_without(1000);
-	load(&web, 80);
+	load(&web, 140);
 	ok(q.group[1].kept, "late: a quota is tried (%s)", plan);
 	load(&web, 140);
 	ok(!q.group[1].kept && q.group[1].stay > 4000,
