@@ -127,7 +127,16 @@ struct gsr_fnptr {
 	struct gsr_var *number;		/* pseudo variable of its word in the table; or NULL */
 };
 
-#define GSR_PREFIX	"__gsr_"
+/*
+ * What the names of all that is inserted begin with: nothing in the input does. Registers and
+ * labels, which are most of a twin's text, have a short one behind their '%' or '$'.
+ */
+struct gsr_prefix {
+	const char *name, *local;
+};
+
+#define GSR_PREFIX		"__gsr_"
+#define GSR_LOCAL_PREFIX	"_"
 
 /* The state of a rewrite, shared by all passes */
 struct gsr_pass {
@@ -137,7 +146,7 @@ struct gsr_pass {
 	struct gsr_fn *fns;
 	unsigned int n_fns;
 	struct gsr_fn **walk;		/* scratch list with room for all functions */
-	const char *prefix;		/* of all inserted names: occurs nowhere in the input */
+	struct gsr_prefix prefix;
 	unsigned long mark;		/* the last value of gsr_fn.mark in use */
 	bool constants;			/* the module has .const variables */
 	struct gsr_shared_var *globals;	/* the table of addresses */
