@@ -220,7 +220,7 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 	unsigned int i;
 
 	own->inside = !functions_name_own(c, ids);
-	own->aligned = gsr_alignment_matters(c);
+	own->aligned = gsr_alignment_matters(p->scratch, c);
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
 		if (c->fns[i]->keeps_shared)
 			return "relies on how shared memory is aligned, beside functions with "
