@@ -131,7 +131,7 @@ for f in "$corpus"/*.ptx; do
 				ok $? "$name: threads come together again where they did, for $arch"
 				cat "$tmp/points"
 			esac
-			grep -qE '^\$_([0-9]+_)?meet:' "$tmp/$kind" || continue
+			grep -qE '^[$]_([0-9]+_)?meet:' "$tmp/$kind" || continue
 			python3 "$tmp/once.py" "$tmp/$kind" "$tmp/cubin" >"$tmp/once"
 			ok $? "$name: barriers where threads meet stand once, $kind for $arch"
 			cat "$tmp/once"
