@@ -8,14 +8,15 @@
  * workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into
  * PTX by the rewriter, so they are fixed by assertion.
  *
- * What a worker does. Thread 0 starts and leaves for all. The first warp to finish fetches, in a
- * resumable twin thread 0; the others wait at a barrier and read the result from shared memory.
+ * What a worker does. Thread 0 starts for all and fetches first, then the first warp to finish does,
+ * in a resumable twin thread 0; the others wait at a barrier and read the result from shared memory.
+ * The thread that fetched nothing leaves for all.
  *  1. Start: claim a position. By rank: the worker claims a place on its SM, a clear bit of the
  *     lower half of control.sm[%smid], the lowest one, but with GSR_LAUNCH_WHOLE another one is
  *     tried first, so that not all compete for it. The task's first worker on the SM also claims a
  *     rank for it, a clear bit of control.ranks below the relay / 1024, rounded up, and stores
- *     1 + rank to the upper half of the word, where later workers read it. position = rank * 1024 +
- *     place * weight. By index (GSR_LAUNCH_BY_INDEX, of twins made with gsr_options.modes): the
+ *     it with GSR_RANK_KNOWN to the upper half of the word, where later workers read it.
+ *     position = rank * 1024 + place * weight. By index (GSR_LAUNCH_BY_INDEX, of twins made with gsr_options.modes): the
  *     worker claims a clear bit of control.sm (64 a word) below relay / weight. position = index *
  *     weight. The search for a rank or an index starts at launch.first (in SMs: times weight /
  *     1024) + %ctaid.x and wraps. If none is free the position is one that no window includes. So a
@@ -68,12 +69,13 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		17	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		18	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
 #define GSR_BLOCKS_MAX		0x7fffffffu	/* of a grid: block-tasks have numbers of 31 bits */
 #define GSR_RELAY_COPIES	32
+#define GSR_RANK_KNOWN		0x80000000u
 
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
@@ -184,8 +186,8 @@ struct gsr_control {
 	uint8_t pad2[104];
 	uint64_t ranks[GSR_SMS_MAX / 64];	/* taken, one bit each */
 	/*
-	 * By %smid: places taken in the lower half, 1 + the SM's rank in the upper half, 0 not yet
-	 * known. By index: indexes taken, 64 a word
+	 * By %smid: places taken in the lower half, GSR_RANK_KNOWN | the SM's rank in the upper
+	 * half, 0 not yet known. By index: indexes taken, 64 a word
 	 */
 	uint64_t sm[GSR_SMS_MAX];
 	struct {

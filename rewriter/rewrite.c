@@ -28,14 +28,21 @@ struct job {
 	struct gsr_dump dump;
 };
 
-/* A prefix that no name of the input contains */
-static const char *choose_prefix(struct gsr_arena *a, const char *text, size_t size)
+/* Those that no name of the input contains */
+static struct gsr_prefix choose_prefix(struct gsr_arena *a, const char *text, size_t size)
 {
+	struct gsr_prefix prefix = { GSR_PREFIX, GSR_LOCAL_PREFIX };
+	const char *reg = "%" GSR_LOCAL_PREFIX, *label = "$" GSR_LOCAL_PREFIX;
 	unsigned int i;
-	const char *prefix = GSR_PREFIX;
 
-	for (i = 0; memmem(text, size, prefix, strlen(prefix)); i++)
-		prefix = gsr_sprintf(a, "__gsr%u_", i);
+	for (i = 0; memmem(text, size, prefix.name, strlen(prefix.name)); i++)
+		prefix.name = gsr_sprintf(a, "__gsr%u_", i);
+	for (i = 0; memmem(text, size, reg, strlen(reg)) ||
+		    memmem(text, size, label, strlen(label)); i++) {
+		prefix.local = gsr_sprintf(a, "_%u_", i);
+		reg = gsr_sprintf(a, "%%%s", prefix.local);
+		label = gsr_sprintf(a, "$%s", prefix.local);
+	}
 	return prefix;
 }
 
@@ -213,7 +220,7 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 	unsigned int i;
 
 	own->inside = !functions_name_own(c, ids);
-	own->aligned = gsr_alignment_matters(c);
+	own->aligned = gsr_alignment_matters(p->scratch, c);
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
 		if (c->fns[i]->keeps_shared)
 			return "relies on how shared memory is aligned, beside functions with "

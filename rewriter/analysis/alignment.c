@@ -10,32 +10,31 @@
  * or passed may come back from any load. Addition, subtraction and copying keep the mark; an
  * instruction that is neither one of these nor a memory access at the address looks at its bits.
  *
- * In: a kernel with all that it calls. Out: whether its results may depend on the alignment.
- * Assumes nothing: what is not known counts as dependent.
+ * In: a kernel with all that it calls, and their graphs. Out: whether its results may depend on the
+ * alignment. Assumes nothing: what is not known counts as dependent.
  */
 #include <string.h>
 #include "analysis.h"
 
-#define MARK_SHARED	(8UL << 40)
-
 struct trace {
+	const struct gsr_defuse *d;
+	bool *shared;			/* by register: it may hold a shared address */
 	bool changed;
 	bool escapes;			/* an address was stored, or passed to a function */
 	bool bits;			/* somebody looks at the bits of one */
 };
 
-static bool marked(const struct gsr_operand *o)
+static bool marked(const struct trace *t, const struct gsr_operand *o)
 {
 	unsigned int i;
 
 	/* the address that is accessed, not a value */
 	if (o->kind == GSR_OPND_ADDR)
 		return false;
-	if ((o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM) &&
-	    *gsr_intern_mark(o->name) == MARK_SHARED)
+	if (gsr_names_register(o) && t->shared[gsr_reg_slot(t->d, o->name)])
 		return true;
 	for (i = 0; i < o->n_items; i++)
-		if (marked(&o->items[i]))
+		if (marked(t, &o->items[i]))
 			return true;
 	return false;
 }
@@ -44,9 +43,11 @@ static void mark_shared(struct trace *t, const struct gsr_operand *o)
 {
 	unsigned int i;
 
-	if (o->kind == GSR_OPND_REG && *gsr_intern_mark(o->name) != MARK_SHARED) {
-		*gsr_intern_mark(o->name) = MARK_SHARED;
-		t->changed = true;
+	if (o->kind == GSR_OPND_REG) {
+		bool *shared = &t->shared[gsr_reg_slot(t->d, o->name)];
+
+		t->changed |= !*shared;
+		*shared = true;
 	}
 	for (i = 0; i < o->n_items; i++)
 		mark_shared(t, &o->items[i]);
@@ -77,7 +78,7 @@ static void follow(struct trace *t, const struct gsr_function *f, const struct g
 	if (insn->op == GSR_OP_LD && insn->n_opnds && brings_back(t, f, insn))
 		mark_shared(t, &insn->opnds[0]);
 	for (i = gsr_has_result(insn); i < insn->n_opnds; i++)
-		any |= marked(&insn->opnds[i]);
+		any |= marked(t, &insn->opnds[i]);
 	if (!any)
 		return;
 	switch (insn->op) {
@@ -110,44 +111,25 @@ static void follow(struct trace *t, const struct gsr_function *f, const struct g
 	}
 }
 
-static void unmark(const struct gsr_operand *o)
-{
-	unsigned int i;
-
-	if (o->name && *gsr_intern_mark(o->name) == MARK_SHARED)
-		*gsr_intern_mark(o->name) = 0;
-	for (i = 0; i < o->n_items; i++)
-		unmark(&o->items[i]);
-}
-
-static void mark_variables(const struct gsr_fn *fn, unsigned long to)
+static void trace_function(struct gsr_arena *scratch, struct trace *t, const struct gsr_fn *fn)
 {
 	const struct gsr_stmt *s;
 	unsigned int i;
 
+	t->d = fn->defuse;
+	t->shared = gsr_alloc_array(scratch, t->d->n_regs + 1, sizeof(*t->shared));
+	gsr_defuse_enter(t->d);
 	for (i = 0; i < fn->n_vars; i++)
-		*gsr_intern_mark(fn->vars[i]->name) = to;
+		t->shared[gsr_reg_slot(t->d, fn->vars[i]->name)] = true;
 	for (s = fn->f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared"))
-			*gsr_intern_mark(s->var->name) = to;
-}
-
-static void trace_function(struct trace *t, const struct gsr_fn *fn)
-{
-	const struct gsr_stmt *s;
-	unsigned int i;
-
-	mark_variables(fn, MARK_SHARED);
+			t->shared[gsr_reg_slot(t->d, s->var->name)] = true;
 	do {
 		t->changed = false;
-		for (s = fn->f->first; s && !t->bits; s = s->next)
-			if (s->kind == GSR_STMT_INSN)
-				follow(t, fn->f, s->insn);
+		for (i = 0; i < t->d->n_insns && !t->bits; i++)
+			follow(t, fn->f, t->d->insns[i]);
 	} while (t->changed && !t->bits);
-	for (s = fn->f->first; s; s = s->next)
-		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
-			unmark(&s->insn->opnds[i]);
-	mark_variables(fn, 0);
+	gsr_arena_reset(scratch);
 }
 
 static bool by_hardware(const struct gsr_fn *fn)
@@ -162,7 +144,7 @@ static bool by_hardware(const struct gsr_fn *fn)
 	return false;
 }
 
-bool gsr_alignment_matters(const struct gsr_closure *c)
+bool gsr_alignment_matters(struct gsr_arena *scratch, const struct gsr_closure *c)
 {
 	struct trace t = { 0 };
 	unsigned int i;
@@ -171,8 +153,9 @@ bool gsr_alignment_matters(const struct gsr_closure *c)
 	do {
 		escaped = t.escapes;
 		for (i = 0; i < c->n && !t.bits; i++)
-			if (c->fns[i]->shared || c->fns[i]->n_vars || escaped)
-				trace_function(&t, c->fns[i]);
+			if (c->fns[i]->f->body &&
+			    (c->fns[i]->shared || c->fns[i]->n_vars || escaped))
+				trace_function(scratch, &t, c->fns[i]);
 	} while (t.escapes && !escaped && !t.bits);
 	for (i = 0; i < c->n && !t.bits; i++)
 		t.bits = (c->fns[i]->shared || c->fns[i]->n_vars || c->fns[i]->bulk) &&

@@ -414,14 +414,14 @@ static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
 	bool waits;
 
 	for (fn->loads = gsr_loads_alike(p->scratch, fn, &waits);;) {
-		gsr_uniform(p->scratch, fn->f, &fn->cfg, false, fn->loads);
+		gsr_uniform(p->scratch, fn, false, fn->loads);
 		gsr_arena_reset(p->scratch);
 		fn->plain_divergent = gsr_divergent(fn);
 		if (!fn->loads)
 			break;
 		if (fn->plain_divergent)
 			fn->loads = GSR_LOADS_VARY;
-		else if (fn->loads > GSR_LOADS_SHARED && gsr_flags_stored(p->scratch, fn->f, waits))
+		else if (fn->loads > GSR_LOADS_SHARED && gsr_flags_stored(p->scratch, fn, waits))
 			fn->loads = GSR_LOADS_SHARED;
 		else
 			break;
@@ -434,6 +434,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 		gsr_find_writers(p->arena, fn->f);
 	gsr_cfg_build(p->arena, p->scratch, fn->f, &fn->cfg);
 	gsr_arena_reset(p->scratch);
+	fn->defuse = gsr_defuse_build(p->arena, fn->f);
 	fn->graph = true;
 	if (fn->cfg.error) {
 		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
@@ -442,7 +443,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 	gsr_find_retries(p, fn->f, &fn->cfg);
 	find_divergence(p, fn);
 	if (fn->warp_sync || fn->n_refs) {
-		gsr_uniform(p->scratch, fn->f, &fn->cfg, true, fn->loads);
+		gsr_uniform(p->scratch, fn, true, fn->loads);
 		gsr_arena_reset(p->scratch);
 	}
 }

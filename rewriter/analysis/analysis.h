@@ -11,6 +11,7 @@
 
 #include "rewriter/ptx/arena.h"
 #include "rewriter/ptx/semantics.h"
+#include "defuse.h"
 
 /* A basic block; "thread block" is always written out */
 struct gsr_block {
@@ -44,7 +45,8 @@ enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_SHARED, GSR_LOADS_NAMED, GSR_LOADS_AL
 struct gsr_fn {
 	struct gsr_function *f;
 	struct gsr_cfg cfg;
-	bool graph;			/* .cfg is valid */
+	struct gsr_defuse *defuse;
+	bool graph;			/* .cfg and .defuse are valid */
 	const char *refusal;		/* why kernels that use it cannot be rewritten */
 	unsigned long mark;		/* of the last walk over functions that came here */
 
@@ -127,7 +129,16 @@ struct gsr_fnptr {
 	struct gsr_var *number;		/* pseudo variable of its word in the table; or NULL */
 };
 
-#define GSR_PREFIX	"__gsr_"
+/*
+ * What the names of all that is inserted begin with: nothing in the input does. Registers and
+ * labels, which are most of a twin's text, have a short one behind their '%' or '$'.
+ */
+struct gsr_prefix {
+	const char *name, *local;
+};
+
+#define GSR_PREFIX		"__gsr_"
+#define GSR_LOCAL_PREFIX	"_"
 
 /* The state of a rewrite, shared by all passes */
 struct gsr_pass {
@@ -137,7 +148,7 @@ struct gsr_pass {
 	struct gsr_fn *fns;
 	unsigned int n_fns;
 	struct gsr_fn **walk;		/* scratch list with room for all functions */
-	const char *prefix;		/* of all inserted names: occurs nowhere in the input */
+	struct gsr_prefix prefix;
 	unsigned long mark;		/* the last value of gsr_fn.mark in use */
 	bool constants;			/* the module has .const variables */
 	struct gsr_shared_var *globals;	/* the table of addresses */
@@ -179,18 +190,20 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
  * Is a word stored through a pointer through which all threads look at one? With @waits, in a
  * kernel that may wait for other blocks, any store through such a pointer counts.
  */
-bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, bool waits);
+bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits);
 
 /*
  * uniform.c: divergence. Sets gsr_block.varying and split, or with @warp splits_warp and
  * split_warp, and gsr_insn.one_address; leaves nothing in @scratch that is needed.
  */
-void gsr_uniform(struct gsr_arena *scratch, struct gsr_function *f, struct gsr_cfg *cfg, bool warp,
-		 enum gsr_loads loads);
+void gsr_uniform(struct gsr_arena *scratch, struct gsr_fn *fn, bool warp, enum gsr_loads loads);
 
 /* analyse.c: scans all functions, before calls through pointers are resolved (devirtualise.c) */
 void gsr_analyse(struct gsr_pass *p);
-/* Builds the graph and its divergence; to be called again when a pass has changed the function */
+/*
+ * Builds the graph, the def-use index and divergence; to be called again when a pass has changed the
+ * function
+ */
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 /* Why the kernel cannot be rewritten, as far as the scan can tell; or NULL */
@@ -213,10 +226,10 @@ void gsr_find_retries(struct gsr_pass *p, struct gsr_function *f, const struct g
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f);
 
 /*
- * ranges.c: which barriers the instruction of @f, called by @entry, may use: bit i for barrier i;
+ * ranges.c: which barriers the instruction of @fn, called by @entry, may use: bit i for barrier i;
  * and an upper bound of the threads of a thread block
  */
-unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f,
+unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_fn *fn,
 			       const struct gsr_insn *insn);
 unsigned int gsr_threads_of(const struct gsr_function *entry);
 
@@ -284,11 +297,12 @@ unsigned int gsr_references_used(const struct gsr_closure *c);
  * are none. Sets *@refusal if some cannot be told, and leaves it alone otherwise.
  */
 struct gsr_based;
-struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f,
+struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_fn *fn,
 				 const char **refusal);
-bool gsr_is_based(struct gsr_based *t, const char *name);	/* @t may be NULL */
+/* @t may be NULL; the names of @fn->defuse are entered */
+bool gsr_is_based(struct gsr_based *t, const char *name);
 
 /* alignment.c: the kernel may rely on more than the declared alignment of shared memory */
-bool gsr_alignment_matters(const struct gsr_closure *c);
+bool gsr_alignment_matters(struct gsr_arena *scratch, const struct gsr_closure *c);
 
 #endif /* GSR_ANALYSIS_H */

@@ -357,7 +357,8 @@ const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum 
 			    b.cluster)
 				continue;
 			if (b.counted)
-				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, f, s->insn) :
+				counted |= b.id < 0 ? gsr_barriers_used(c->fns[0]->f, c->fns[i],
+									s->insn) :
 						      1u << b.id;
 			/*
 			 * a site is entered by a jump from the meeting, which must be in the same

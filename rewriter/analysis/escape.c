@@ -15,7 +15,6 @@
 #include <string.h>
 #include "analysis.h"
 
-#define MARK_REG	(4UL << 40)
 #define MARK_HOLDS	(5UL << 40)
 #define MARK_INDEX	0xffffffffUL
 
@@ -28,7 +27,6 @@ static bool has_result(const struct gsr_insn *insn)
 /* ---- functions ---- */
 
 struct reg {
-	const char *name;
 	const char *function;	/* a function whose address it may hold */
 	bool other;		/* it may hold something else */
 	bool defined;		/* .function is final: look for other values now */
@@ -36,40 +34,16 @@ struct reg {
 
 struct flow {
 	struct gsr_fn *fn;
-	struct reg *regs;
-	unsigned int n;
+	const struct gsr_defuse *d;
+	struct reg *regs;	/* by number */
 	bool changed;
 };
 
-static struct reg *reg_of(const struct flow *w, const char *name)
+static struct reg *reg_of(const struct flow *w, const struct gsr_operand *o)
 {
-	unsigned long m = *gsr_intern_mark(name);
+	unsigned int reg = o->kind == GSR_OPND_REG ? gsr_reg_number(w->d, o->name) : GSR_NO_REG;
 
-	if ((m & ~MARK_INDEX) != MARK_REG || (m & MARK_INDEX) >= w->n ||
-	    w->regs[m & MARK_INDEX].name != name)
-		return NULL;
-	return &w->regs[m & MARK_INDEX];
-}
-
-static unsigned int count_regs(const struct gsr_operand *o)
-{
-	unsigned int i, n = o->kind == GSR_OPND_REG;
-
-	for (i = 0; i < o->n_items; i++)
-		n += count_regs(&o->items[i]);
-	return n;
-}
-
-static void number_registers(struct flow *w, const struct gsr_operand *o)
-{
-	unsigned int i;
-
-	if (o->kind == GSR_OPND_REG && !reg_of(w, o->name)) {
-		w->regs[w->n].name = o->name;
-		*gsr_intern_mark(o->name) = MARK_REG | w->n++;
-	}
-	for (i = 0; i < o->n_items; i++)
-		number_registers(w, &o->items[i]);
+	return reg != GSR_NO_REG ? &w->regs[reg] : NULL;
 }
 
 /* The function whose address the operand may hold; NULL none */
@@ -79,8 +53,8 @@ static const char *function_in(const struct flow *w, const struct gsr_operand *o
 	const char *found;
 	unsigned int i;
 
-	if (o->kind == GSR_OPND_REG)
-		return (r = reg_of(w, o->name)) ? r->function : NULL;
+	if ((r = reg_of(w, o)))
+		return r->function;
 	if (o->kind == GSR_OPND_SYM)
 		for (i = 0; i < w->fn->n_refs; i++)
 			if (w->fn->refs[i]->f->name == o->name)
@@ -94,7 +68,7 @@ static const char *function_in(const struct flow *w, const struct gsr_operand *o
 /* Does it hold a function's address and nothing else? */
 static bool function_only(const struct flow *w, const struct gsr_operand *o)
 {
-	const struct reg *r = o->kind == GSR_OPND_REG ? reg_of(w, o->name) : NULL;
+	const struct reg *r = reg_of(w, o);
 
 	if (o->kind == GSR_OPND_SYM)
 		return function_in(w, o);
@@ -109,7 +83,7 @@ static bool is_copy(const struct gsr_insn *insn)
 
 static void mark_other(struct flow *w, const struct gsr_operand *o)
 {
-	struct reg *r = o->kind == GSR_OPND_REG ? reg_of(w, o->name) : NULL;
+	struct reg *r = reg_of(w, o);
 	unsigned int i;
 
 	if (r && !r->other)
@@ -127,7 +101,7 @@ static void propagate(struct flow *w, const struct gsr_insn *insn)
 		mark_other(w, &insn->opnds[0]);
 	if (!has_result(insn))
 		return;
-	to = insn->opnds[0].kind == GSR_OPND_REG ? reg_of(w, insn->opnds[0].name) : NULL;
+	to = reg_of(w, &insn->opnds[0]);
 	if (!to || !is_copy(insn)) {
 		mark_other(w, &insn->opnds[0]);
 		return;
@@ -142,6 +116,17 @@ static void propagate(struct flow *w, const struct gsr_insn *insn)
 		if (!function_only(w, &insn->opnds[i]) && !to->other && to->defined)
 			to->other = w->changed = true;
 	}
+}
+
+static void propagate_all(struct flow *w)
+{
+	unsigned int i;
+
+	do {
+		w->changed = false;
+		for (i = 0; i < w->d->n_insns; i++)
+			propagate(w, w->d->insns[i]);
+	} while (w->changed);
 }
 
 /* The function whose address escapes through the instruction; NULL: none */
@@ -197,34 +182,19 @@ static void note_unknown(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_stmt 
 
 const char *gsr_track_fnptrs(struct gsr_pass *p, struct gsr_fn *fn)
 {
-	struct flow w = { .fn = fn };
+	struct flow w = { .fn = fn, .d = gsr_defuse_build(p->scratch, fn->f) };
 	const struct gsr_operand *pointer;
 	const char *why = NULL, *f;
 	struct gsr_stmt *s;
-	unsigned int i, n = 0;
+	unsigned int i;
 
-	for (s = fn->f->first; s; s = s->next)
-		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
-			n += count_regs(&s->insn->opnds[i]);
-	w.regs = gsr_alloc_array(p->arena, n + 1, sizeof(*w.regs));
-	for (s = fn->f->first; s; s = s->next)
-		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
-			number_registers(&w, &s->insn->opnds[i]);
+	gsr_defuse_enter(w.d);
+	w.regs = gsr_alloc_array(p->scratch, w.d->n_regs + 1, sizeof(*w.regs));
 	/* first which registers may hold functions, then which of these may hold other values */
-	do {
-		w.changed = false;
-		for (s = fn->f->first; s; s = s->next)
-			if (s->kind == GSR_STMT_INSN)
-				propagate(&w, s->insn);
-	} while (w.changed);
-	for (i = 0; i < w.n; i++)
+	propagate_all(&w);
+	for (i = 0; i < w.d->n_regs; i++)
 		w.regs[i].defined = true;
-	do {
-		w.changed = false;
-		for (s = fn->f->first; s; s = s->next)
-			if (s->kind == GSR_STMT_INSN)
-				propagate(&w, s->insn);
-	} while (w.changed);
+	propagate_all(&w);
 	for (s = fn->f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_INSN)
 			continue;
@@ -242,8 +212,7 @@ const char *gsr_track_fnptrs(struct gsr_pass *p, struct gsr_fn *fn)
 			note_unknown(p, fn, s);
 		}
 	}
-	for (i = 0; i < w.n; i++)
-		*gsr_intern_mark(w.regs[i].name) = 0;
+	gsr_arena_reset(p->scratch);
 	return why;
 }
 

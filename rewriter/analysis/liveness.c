@@ -4,8 +4,7 @@
  * an instruction that certainly replaces the whole register counts as a write; everything else that
  * names a register counts as a read.
  *
- * In: a function and its graph. Out: live sets by block. Assumes a function without inner scopes,
- * and that the marks of names are free.
+ * In: a function with its graph. Out: live sets by block. Assumes a function without inner scopes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +35,9 @@ static const struct gsr_var *declaration(const struct gsr_live *l, unsigned int 
 
 static unsigned int index_of(const struct gsr_live *l, const char *name)
 {
-	unsigned long m = *gsr_intern_mark(name);
+	unsigned int reg = gsr_reg_number(l->d, name);
 
-	return m && m <= l->n && l->regs[m - 1].name == name ? (unsigned int)m - 1 : GSR_NO_REG;
+	return reg != GSR_NO_REG ? l->index[reg] : GSR_NO_REG;
 }
 
 typedef void (*name_fn)(struct gsr_live *l, const char *name, void *arg);
@@ -47,7 +46,7 @@ static void names_of(struct gsr_live *l, const struct gsr_operand *o, name_fn fn
 {
 	unsigned int i;
 
-	if (o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM)
+	if (gsr_names_register(o))
 		fn(l, o->name, arg);
 	for (i = 0; i < o->n_items; i++)
 		names_of(l, &o->items[i], fn, arg);
@@ -62,20 +61,6 @@ static void for_each_name(struct gsr_live *l, const struct gsr_insn *insn, unsig
 		fn(l, insn->guard, arg);
 	for (i = from; i < insn->n_opnds; i++)
 		names_of(l, &insn->opnds[i], fn, arg);
-}
-
-static void forget(struct gsr_live *l, const char *name, void *arg)
-{
-	*gsr_intern_mark(name) = 0;
-	++*(unsigned int *)arg;
-}
-
-static void enter_register(struct gsr_live *l, const char *name, void *arg)
-{
-	if (index_of(l, name) != GSR_NO_REG)
-		return;
-	l->regs[l->n].name = name;
-	*gsr_intern_mark(name) = ++l->n;
 }
 
 /* @arg: the stretch of code we are in */
@@ -186,15 +171,15 @@ static void find_crossing(struct gsr_live *l, const struct gsr_function *f)
 	for (i = l->n = 0; i < n; i++) {
 		const struct gsr_var *v = l->regs[i].crosses ? declaration(l, i) : NULL;
 
+		l->index[i] = v ? l->n : GSR_NO_REG;
 		if (!v)
 			continue;
 		l->regs[l->n].name = l->regs[i].name;
-		l->regs[l->n].var = v;
-		*gsr_intern_mark(l->regs[i].name) = ++l->n;
+		l->regs[l->n++].var = v;
 	}
 }
 
-/* Registers by name: there are no inner scopes */
+/* At first all that is named, by the numbers of the def-use index */
 static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct gsr_function *f)
 {
 	unsigned int room = 0, i;
@@ -202,14 +187,14 @@ static const char *collect(struct gsr_live *l, struct gsr_arena *a, const struct
 	const struct gsr_stmt *s;
 	bool vectors = false;
 
-	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN)
-			for_each_name(l, s->insn, 0, forget, &room);
-	l->regs = gsr_alloc_array(a, room + 1, sizeof(*l->regs));
-	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN)
-			for_each_name(l, s->insn, 0, enter_register, NULL);
-	room = 0;
+	gsr_defuse_enter(l->d);
+	l->n = l->d->n_regs;
+	l->regs = gsr_alloc_array(a, l->n + 1, sizeof(*l->regs));
+	l->index = gsr_alloc_array(a, l->n + 1, sizeof(*l->index));
+	for (i = 0; i < l->n; i++) {
+		l->regs[i].name = l->d->regs[i].name;
+		l->index[i] = i;
+	}
 	for (s = f->first; s; s = s->next)
 		room += s->kind == GSR_STMT_VAR && s->var->range;
 	l->ranges = gsr_alloc_array(a, room + 1, sizeof(*l->ranges));
@@ -249,16 +234,16 @@ static bool must_look(const struct gsr_cfg *cfg, const unsigned int *changed, un
 	return round == 1;
 }
 
-const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f,
-			 const struct gsr_cfg *cfg)
+const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, const struct gsr_fn *fn)
 {
+	const struct gsr_cfg *cfg = &fn->cfg;
 	unsigned int i, round, *changed;
 	const char *reason;
 	bool again = true;
 	uint64_t *now;
 
-	memset(l, 0, sizeof(*l));
-	reason = collect(l, a, f);
+	*l = (struct gsr_live){ .d = fn->defuse };
+	reason = collect(l, a, fn->f);
 	if (reason)
 		return reason;
 	l->words = l->n / 64 + 1;

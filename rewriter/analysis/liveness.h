@@ -9,9 +9,9 @@
 
 #include "analysis.h"
 
-#define GSR_NO_REG	(~0u)
-
 struct gsr_live {
+	const struct gsr_defuse *d;
+	unsigned int *index;			/* by register number, of .regs; or GSR_NO_REG */
 	struct {
 		const char *name;
 		const struct gsr_var *var;	/* its declaration */
@@ -27,10 +27,10 @@ struct gsr_live {
 };
 
 /*
- * A reason why it cannot be told, or NULL. Uses the marks of names: valid until someone else does.
+ * A reason why it cannot be told, or NULL. Enters the names of @fn->defuse: valid until the marks
+ * are used for something else.
  */
-const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, struct gsr_function *f,
-			 const struct gsr_cfg *cfg);
+const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, const struct gsr_fn *fn);
 
 /* What is live before statement @at of @block, as a set of l->words words */
 void gsr_live_before(struct gsr_live *l, const struct gsr_cfg *cfg, unsigned int block,

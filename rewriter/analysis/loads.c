@@ -52,34 +52,17 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 
 #define ROOTS_MAX	64u
 
-/* A register and the parameters that it may come from, a bit for each */
-struct reg {
-	const char *name;
-	uint64_t roots;
-};
-
 struct roots {
-	struct reg *regs;
-	unsigned int n;
+	const struct gsr_defuse *d;
+	uint64_t *regs;			/* the parameters that each may come from, a bit for each */
 	struct gsr_operand *at[ROOTS_MAX];
 	unsigned int n_at;
 	bool changed;
 };
 
-static struct reg *reg_of(struct roots *r, const char *name)
-{
-	unsigned long *m = gsr_intern_mark(name);
-
-	if (!*m || *m > r->n || r->regs[*m - 1].name != name) {
-		*m = r->n + 1;
-		r->regs[r->n++].name = name;
-	}
-	return &r->regs[*m - 1];
-}
-
 static uint64_t roots_of(struct roots *r, const struct gsr_operand *o)
 {
-	uint64_t roots = o->kind == GSR_OPND_REG ? reg_of(r, o->name)->roots : 0;
+	uint64_t roots = o->kind == GSR_OPND_REG ? r->regs[gsr_reg_slot(r->d, o->name)] : 0;
 	unsigned int i;
 
 	for (i = 0; i < o->n_items; i++)
@@ -118,40 +101,28 @@ static void add_roots(struct roots *r, const struct gsr_operand *o, uint64_t roo
 	unsigned int i;
 
 	if (o->kind == GSR_OPND_REG) {
-		struct reg *reg = reg_of(r, o->name);
+		uint64_t *reg = &r->regs[gsr_reg_slot(r->d, o->name)];
 
-		r->changed |= (reg->roots | roots) != reg->roots;
-		reg->roots |= roots;
+		r->changed |= (*reg | roots) != *reg;
+		*reg |= roots;
 	}
 	for (i = 0; i < o->n_items; i++)
 		add_roots(r, &o->items[i], roots);
 }
 
-static unsigned int count_operands(const struct gsr_operand *o)
+static void find_roots(struct gsr_arena *a, struct roots *r)
 {
-	unsigned int n = 1, i;
+	unsigned int i, k;
 
-	for (i = 0; i < o->n_items; i++)
-		n += count_operands(&o->items[i]);
-	return n;
-}
-
-static void find_roots(struct gsr_arena *a, struct roots *r, const struct gsr_function *f)
-{
-	unsigned int n = 0, i;
-	struct gsr_stmt *s;
-
-	for (s = f->first; s; s = s->next)
-		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++)
-			n += count_operands(&s->insn->opnds[i]);
-	r->regs = gsr_alloc_array(a, n + 1, sizeof(*r->regs));
+	gsr_defuse_enter(r->d);
+	r->regs = gsr_alloc_array(a, r->d->n_regs + 1, sizeof(*r->regs));
 	do {
 		r->changed = false;
-		for (s = f->first; s; s = s->next) {
-			struct gsr_insn *insn = s->insn;
+		for (k = 0; k < r->d->n_insns; k++) {
+			struct gsr_insn *insn = r->d->insns[k];
 			uint64_t roots = 0;
 
-			if (s->kind != GSR_STMT_INSN || insn->n_opnds < 2 || !gsr_has_result(insn))
+			if (insn->n_opnds < 2 || !gsr_has_result(insn))
 				continue;
 			for (i = 1; i < insn->n_opnds; i++)
 				roots |= roots_of(r, &insn->opnds[i]);
@@ -176,15 +147,15 @@ static const struct gsr_operand *written_to(const struct gsr_stmt *s, bool any)
 }
 
 /* gsr_insn.one_address marks the accesses of one address */
-bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, bool waits)
+bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits)
 {
 	bool loads = false, stores = false, unknown = false;
 	uint64_t read = 0, written = 0, from;
 	const struct gsr_operand *at;
-	struct roots r = { 0 };
+	struct roots r = { .d = fn->defuse };
 	const struct gsr_stmt *s;
 
-	for (s = f->first; s; s = s->next) {
+	for (s = fn->f->first; s; s = s->next) {
 		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address &&
 			 s->insn->op == GSR_OP_LD;
 		stores |= written_to(s, waits) != NULL;
@@ -194,8 +165,8 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_function *f, b
 	}
 	if (!loads || (!stores && !unknown))
 		return false;
-	find_roots(scratch, &r, f);
-	for (s = f->first; s; s = s->next) {
+	find_roots(scratch, &r);
+	for (s = fn->f->first; s; s = s->next) {
 		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address &&
 			    s->insn->op == GSR_OP_LD;
 

@@ -9,8 +9,8 @@
  * address goes anywhere else: to memory, to a function, into a computation other than an offset.
  * Two addresses may be compared or subtracted; memory is only read through one.
  *
- * In: a kernel without inner scopes. Out: which registers are based, or a refusal. Assumes that
- * register names are interned. Flow-insensitive: a register that holds an address here and another
+ * In: a kernel without inner scopes, with its graph. Out: which registers are based, or a refusal.
+ * Flow-insensitive: a register that holds an address here and another
  * value there is refused.
  */
 #include <string.h>
@@ -22,31 +22,27 @@ enum state {
 	BASED,
 };
 
-struct slot {
-	const char *name;
-	enum state state;
-};
-
 struct gsr_based {
 	struct gsr_arena *arena;
+	const struct gsr_defuse *d;
 	const char *refusal;
 	bool changed;
-	unsigned int mask;
-	struct slot slots[];
+	enum state states[];		/* by register */
 };
 
-static struct slot *slot_of(struct gsr_based *t, const char *name)
+/* Where the state of what the operand names is kept; NULL: it is FREE, as nothing writes it */
+static enum state *kept(struct gsr_based *t, const char *name)
 {
-	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & t->mask;
+	unsigned int reg = gsr_reg_number(t->d, name);
 
-	while (t->slots[i].name && t->slots[i].name != name)
-		i = (i + 1) & t->mask;
-	return &t->slots[i];
+	return reg != GSR_NO_REG && t->d->regs[reg].n_defs ? &t->states[reg] : NULL;
 }
 
 bool gsr_is_based(struct gsr_based *t, const char *name)
 {
-	return t && slot_of(t, name)->state == BASED;
+	enum state *s = t ? kept(t, name) : NULL;
+
+	return s && *s == BASED;
 }
 
 static bool makes_address(const struct gsr_insn *insn)
@@ -62,10 +58,9 @@ static void refuse(struct gsr_based *t, const char *fmt, const char *what)
 
 static enum state state_of(struct gsr_based *t, const struct gsr_operand *o)
 {
-	struct slot *s = o->kind == GSR_OPND_REG ? slot_of(t, o->name) : NULL;
+	enum state *s = o->kind == GSR_OPND_REG ? kept(t, o->name) : NULL;
 
-	/* special registers, and what no instruction writes */
-	return s && s->name ? s->state : FREE;
+	return s ? *s : FREE;
 }
 
 static bool any_based(struct gsr_based *t, const struct gsr_operand *o)
@@ -82,13 +77,13 @@ static bool any_based(struct gsr_based *t, const struct gsr_operand *o)
 
 static void set_state(struct gsr_based *t, const struct gsr_operand *o, enum state state)
 {
-	struct slot *s = o->kind == GSR_OPND_REG ? slot_of(t, o->name) : NULL;
+	enum state *s = o->kind == GSR_OPND_REG ? kept(t, o->name) : NULL;
 	unsigned int i;
 
-	if (s && s->name && s->state == UNKNOWN && state != UNKNOWN) {
-		s->state = state;
+	if (s && *s == UNKNOWN && state != UNKNOWN) {
+		*s = state;
 		t->changed = true;
-	} else if (s && s->name && state != UNKNOWN && s->state != state) {
+	} else if (s && state != UNKNOWN && *s != state) {
 		refuse(t, "%s may hold the address of a parameter or another value", o->name);
 	}
 	for (i = 0; o->kind != GSR_OPND_ADDR && i < o->n_items; i++)
@@ -206,55 +201,25 @@ static void look_at_insn(struct gsr_based *t, const struct gsr_insn *insn)
 	}
 }
 
-static unsigned int count_names(const struct gsr_operand *o)
-{
-	unsigned int i, n = 1;
-
-	for (i = 0; i < o->n_items; i++)
-		n += count_names(&o->items[i]);
-	return n;
-}
-
-static void name_results(struct gsr_based *t, const struct gsr_operand *o)
-{
-	unsigned int i;
-
-	if (o->kind == GSR_OPND_REG)
-		slot_of(t, o->name)->name = o->name;
-	for (i = 0; i < o->n_items; i++)
-		name_results(t, &o->items[i]);
-}
-
-struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_function *f,
+struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_fn *fn,
 				 const char **refusal)
 {
-	unsigned int n = 0, room = 4;
-	const struct gsr_stmt *s;
+	const struct gsr_defuse *d = fn->defuse;
 	struct gsr_based *t;
-	bool any = false;
+	unsigned int i;
 
-	for (s = f->first; s; s = s->next) {
-		if (s->kind != GSR_STMT_INSN || !s->insn->n_opnds)
-			continue;
-		any |= makes_address(s->insn);
-		n += count_names(&s->insn->opnds[0]);
-	}
-	if (!any)
+	for (i = 0; i < d->n_insns && !makes_address(d->insns[i]); i++)
+		;
+	if (i == d->n_insns)
 		return NULL;
-	while (room < 2 * n)
-		room *= 2;
-	t = gsr_alloc(a, sizeof(*t) + room * sizeof(t->slots[0]));
+	gsr_defuse_enter(d);
+	t = gsr_alloc(a, sizeof(*t) + d->n_regs * sizeof(t->states[0]));
 	t->arena = a;
-	t->mask = room - 1;
-	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds &&
-		    s->insn->opnds[0].kind != GSR_OPND_ADDR)
-			name_results(t, &s->insn->opnds[0]);
+	t->d = d;
 	do {
 		t->changed = false;
-		for (s = f->first; s && !t->refusal; s = s->next)
-			if (s->kind == GSR_STMT_INSN)
-				look_at_insn(t, s->insn);
+		for (i = 0; i < d->n_insns && !t->refusal; i++)
+			look_at_insn(t, d->insns[i]);
 	} while (t->changed && !t->refusal);
 	*refusal = t->refusal;
 	return t;

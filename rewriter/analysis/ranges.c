@@ -3,8 +3,8 @@
  * Value ranges: an interval for the value of a register, from the instructions that write it, as
  * far as is needed to tell which barriers a kernel uses.
  *
- * In: a function and an instruction. Out: a set of barriers, which may be too large. Assumes that
- * register names are unique in the function.
+ * In: a function with its graph and an instruction. Out: a set of barriers, which may be too large.
+ * Assumes that register names are unique in the function.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct range {
 };
 
 struct looker {
-	const struct gsr_function *f;
+	const struct gsr_defuse *d;
 	unsigned int threads;		/* most of a block */
 	unsigned int looks;
 };
@@ -126,9 +126,8 @@ static struct range result(struct looker *l, const struct gsr_insn *i, unsigned 
 static struct range range_of(struct looker *l, const struct gsr_operand *o, unsigned int depth)
 {
 	struct range r = { 0, 0 }, one;
-	const struct gsr_stmt *s;
+	unsigned int reg, i, k;
 	bool found = false;
-	unsigned int k;
 
 	if (o->kind == GSR_OPND_INT)
 		return (struct range){ o->ival, o->ival };
@@ -142,13 +141,18 @@ static struct range range_of(struct looker *l, const struct gsr_operand *o, unsi
 		return (struct range){ 0, 31 };
 	if (o->component || depth > DEPTH_MAX)
 		return any;
-	for (s = l->f->first; s; s = s->next) {
-		const struct gsr_insn *i =
-			s->kind == GSR_STMT_INSN && s->insn->n_opnds ? s->insn : NULL;
-		const struct gsr_operand *to = i ? &i->opnds[0] : NULL;
+	reg = gsr_reg_number(l->d, o->name);
+	if (reg == GSR_NO_REG)
+		return any;
+	for (i = l->d->regs[reg].first; i < l->d->regs[reg].end; i++) {
+		const struct gsr_insn *insn = l->d->insns[l->d->mentions[i]];
+		const struct gsr_operand *to = gsr_defined_by(insn);
 
-		if (!to || to->kind == GSR_OPND_ADDR ||
-		    ((i->op == GSR_OP_BAR || i->op == GSR_OP_BARRIER) && !gsr_insn_has(i, "red")))
+		/* which names it twice: once is enough */
+		if (i > l->d->regs[reg].first && l->d->mentions[i] == l->d->mentions[i - 1])
+			continue;
+		if (!to || ((insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER) &&
+			    !gsr_insn_has(insn, "red")))
 			continue;
 		for (k = 0; k < to->n_items; k++)
 			if (to->items[k].name == o->name && (to->kind != GSR_OPND_PAIR || k))
@@ -157,7 +161,7 @@ static struct range range_of(struct looker *l, const struct gsr_operand *o, unsi
 			continue;
 		if (++l->looks > LOOKS_MAX)
 			return any;
-		one = result(l, i, depth + 1);
+		one = result(l, insn, depth + 1);
 		if (one.lo < 0 || one.hi > INT32_MAX)
 			return any;
 		r.lo = !found || one.lo < r.lo ? one.lo : r.lo;
@@ -167,16 +171,17 @@ static struct range range_of(struct looker *l, const struct gsr_operand *o, unsi
 	return found ? r : any;
 }
 
-unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_function *f,
+unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_fn *fn,
 			       const struct gsr_insn *insn)
 {
-	struct looker l = { .f = f, .threads = gsr_threads_of(entry) };
+	struct looker l = { .d = fn->defuse, .threads = gsr_threads_of(entry) };
 	unsigned int at = gsr_insn_has(insn, "red"), ids = 0;
 	struct range r;
 	int64_t i;
 
 	if (insn->n_opnds <= at)
 		return 1;
+	gsr_defuse_enter(l.d);
 	r = range_of(&l, &insn->opnds[at], 0);
 	/* others than 0 to 15 do not exist */
 	for (i = r.lo < 0 ? 0 : r.lo; i <= r.hi && i < 16; i++)

@@ -16,21 +16,7 @@
 #include <string.h>
 #include "analysis.h"
 
-struct reg {
-	const char *name;
-	bool varying, defined;
-	const struct gsr_insn *def;	/* the only instruction that writes it */
-	unsigned int n_defs;
-	unsigned int first, last;	/* of its uses, from 1; 0 none */
-};
-
-/* An instruction that names a register */
-struct mention {
-	unsigned int insn, next;
-};
-
 struct use {
-	const struct gsr_insn *insn;
 	unsigned int block;
 	bool waits;			/* to be looked at */
 	bool again;			/* what it computes depends on more than its operands */
@@ -39,90 +25,20 @@ struct use {
 struct state {
 	struct gsr_function *f;
 	struct gsr_cfg *cfg;
-	struct reg *regs;
-	unsigned int n;
-	struct use *insns;
-	unsigned int n_insns;
-	struct mention *mentions;	/* from 1 */
-	unsigned int n_mentions;
+	const struct gsr_defuse *d;
+	bool *varying;			/* by register */
+	struct use *insns;		/* by instruction */
 	unsigned int *queue, n_queue;
 	struct gsr_region region;
 	bool warp;
 	bool strict;			/* do not look back any more */
 	enum gsr_loads loads;
-	unsigned int now;		/* instruction whose operands are entered */
 };
 
 static const char *const uniform_specials[] = {
 	"%ctaid", "%nctaid", "%ntid", "%gridid", "%nsmid", "%smid", "%nwarpid", "%total_smem_size",
 	"%dynamic_smem_size", NULL
 };
-
-typedef void (*visit_fn)(struct state *st, const struct gsr_operand *o);
-
-static void visit_registers(struct state *st, const struct gsr_operand *o, visit_fn fn)
-{
-	unsigned int i;
-
-	if (o->kind == GSR_OPND_REG)
-		fn(st, o);
-	for (i = 0; i < o->n_items; i++)
-		visit_registers(st, &o->items[i], fn);
-}
-
-/*
- * The registers an instruction writes, at most: those of its first operand. An address is only
- * read.
- */
-static void visit_result(struct state *st, const struct gsr_insn *insn, visit_fn fn)
-{
-	if (insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR)
-		visit_registers(st, &insn->opnds[0], fn);
-}
-
-static struct reg *reg_of(struct state *st, const char *name)
-{
-	unsigned long m = *gsr_intern_mark(name);
-
-	return m && m <= st->n && st->regs[m - 1].name == name ? &st->regs[m - 1] : NULL;
-}
-
-static void forget(struct state *st, const struct gsr_operand *o)
-{
-	*gsr_intern_mark(o->name) = 0;
-	st->n_mentions++;
-}
-
-/* Gives it a number, which is not that of an entry yet */
-static void count_registers(struct state *st, const struct gsr_operand *o)
-{
-	unsigned long *m = gsr_intern_mark(o->name);
-
-	if (!*m)
-		*m = ++st->n;
-}
-
-static void enter_operand(struct state *st, const struct gsr_operand *o)
-{
-	struct reg *r = &st->regs[*gsr_intern_mark(o->name) - 1];
-	unsigned int i = ++st->n_mentions;
-
-	r->name = o->name;
-	st->mentions[i].insn = st->now;
-	if (r->last)
-		st->mentions[r->last].next = i;
-	else
-		r->first = i;
-	r->last = i;
-}
-
-static void define(struct state *st, const struct gsr_operand *o)
-{
-	struct reg *r = reg_of(st, o->name);
-
-	r->defined = true;
-	r->def = r->n_defs++ ? NULL : st->insns[st->now].insn;
-}
 
 static void look_at(struct state *st, unsigned int i)
 {
@@ -133,21 +49,29 @@ static void look_at(struct state *st, unsigned int i)
 
 static void vary(struct state *st, const struct gsr_operand *o)
 {
-	struct reg *r = reg_of(st, o->name);
-	unsigned int i;
+	unsigned int reg = o->kind == GSR_OPND_REG ? gsr_reg_number(st->d, o->name) : GSR_NO_REG, i;
 
-	if (r->varying)
-		return;
-	r->varying = true;
-	for (i = r->first; i; i = st->mentions[i].next)
-		look_at(st, st->mentions[i].insn);
+	if (reg != GSR_NO_REG && !st->varying[reg]) {
+		st->varying[reg] = true;
+		for (i = st->d->regs[reg].first; i < st->d->regs[reg].end; i++)
+			look_at(st, st->d->mentions[i]);
+	}
+	for (i = 0; i < o->n_items; i++)
+		vary(st, &o->items[i]);
+}
+
+/* An instruction writes at most the registers of its first operand. An address is only read. */
+static void vary_result(struct state *st, const struct gsr_insn *insn)
+{
+	if (gsr_defined_by(insn))
+		vary(st, gsr_defined_by(insn));
 }
 
 static bool name_varies(struct state *st, const char *name)
 {
-	const struct reg *r = reg_of(st, name);
+	unsigned int reg = gsr_reg_number(st->d, name);
 
-	return !r || r->varying;
+	return reg == GSR_NO_REG || st->varying[reg];
 }
 
 static bool operand_varies(struct state *st, const struct gsr_operand *o)
@@ -170,10 +94,13 @@ static bool operand_varies(struct state *st, const struct gsr_operand *o)
 /* Text that parses need not be right: an instruction may lack operands */
 static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
 {
-	const struct reg *r = o->kind == GSR_OPND_REG && !o->negated && !o->component ?
-				      reg_of(st, o->name) :
-				      NULL;
-	const struct gsr_insn *i = r && r->def && !r->def->guard ? r->def : NULL;
+	unsigned int reg = o->kind == GSR_OPND_REG && !o->negated && !o->component ?
+				   gsr_reg_number(st->d, o->name) :
+				   GSR_NO_REG;
+	const struct gsr_insn *i = reg != GSR_NO_REG && st->d->regs[reg].n_defs == 1 &&
+						   !st->d->regs[reg].def->guard ?
+					   st->d->regs[reg].def :
+					   NULL;
 
 	return i && i->n_opnds >= (i->op == GSR_OP_MOV ? 2u :
 				   i->op == GSR_OP_MAD ? 4u :
@@ -331,44 +258,25 @@ static void split_block(struct state *st, struct gsr_block *b)
 		b->split = true;
 	for (s = b->first; s; s = s->next) {
 		if (s->kind == GSR_STMT_INSN)
-			visit_result(st, s->insn, vary);
+			vary_result(st, s->insn);
 		if (s == b->last)
 			break;
 	}
 }
 
-static void for_operands(struct state *st, const struct gsr_insn *insn, visit_fn fn)
-{
-	struct gsr_operand guard = { .kind = GSR_OPND_REG, .name = insn->guard };
-	unsigned int i;
-
-	for (i = 0; i < insn->n_opnds; i++)
-		visit_registers(st, &insn->opnds[i], fn);
-	if (guard.name)
-		visit_registers(st, &guard, fn);
-}
-
-static void for_all(struct state *st, visit_fn fn)
-{
-	for (st->now = 0; st->now < st->n_insns; st->now++)
-		for_operands(st, st->insns[st->now].insn, fn);
-}
-
-static void collect(struct gsr_arena *a, struct state *st)
+/* The blocks are all of the text, in its order */
+static void find_blocks(struct gsr_arena *a, struct state *st)
 {
 	struct gsr_cfg *cfg = st->cfg;
 	const struct gsr_stmt *s;
 	unsigned int i, n = 0;
 
-	for (s = st->f->first; s; s = s->next)
-		n += s->kind == GSR_STMT_INSN;
-	st->insns = gsr_alloc_array(a, n + 1, sizeof(*st->insns));
-	st->queue = gsr_alloc_array(a, n + 1, sizeof(*st->queue));
+	st->insns = gsr_alloc_array(a, st->d->n_insns + 1, sizeof(*st->insns));
+	st->queue = gsr_alloc_array(a, st->d->n_insns + 1, sizeof(*st->queue));
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (s = cfg->blocks[i].first; s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN)
-				st->insns[st->n_insns++] =
-					(struct use){ .insn = s->insn, .block = i };
+				st->insns[n++].block = i;
 			if (s == cfg->blocks[i].last)
 				break;
 		}
@@ -385,21 +293,15 @@ static bool uniform_special(const struct state *st, const char *name)
 	return st->warp && !strcmp(name, "%warpid");
 }
 
-static void enter_registers(struct gsr_arena *a, struct state *st)
+static void find_specials(struct gsr_arena *a, struct state *st)
 {
 	unsigned int i;
 
-	for_all(st, forget);
-	for_all(st, count_registers);
-	st->regs = gsr_alloc_array(a, st->n + 1, sizeof(*st->regs));
-	st->mentions = gsr_alloc_array(a, st->n_mentions + 1, sizeof(*st->mentions));
-	st->n_mentions = 0;
-	for_all(st, enter_operand);
-	for (st->now = 0; st->now < st->n_insns; st->now++)
-		visit_result(st, st->insns[st->now].insn, define);
-	for (i = 0; i < st->n; i++)
-		st->regs[i].varying =
-			!st->regs[i].defined && !uniform_special(st, st->regs[i].name);
+	gsr_defuse_enter(st->d);
+	st->varying = gsr_alloc_array(a, st->d->n_regs + 1, sizeof(*st->varying));
+	for (i = 0; i < st->d->n_regs; i++)
+		st->varying[i] = !st->d->regs[i].n_defs &&
+				 !uniform_special(st, st->d->regs[i].name);
 }
 
 /* Lanes that call different functions are apart meanwhile */
@@ -415,18 +317,19 @@ static bool calls_apart(struct state *st, const struct gsr_insn *insn)
 
 static void reconsider(struct state *st, unsigned int i)
 {
+	const struct gsr_insn *insn = st->d->insns[i];
 	struct use *u = &st->insns[i];
 	struct gsr_block *b = &st->cfg->blocks[u->block];
 	unsigned int n = st->region.n;
 
 	u->waits = false;
-	if (result_varies(st, u->insn))
-		visit_result(st, u->insn, vary);
+	if (result_varies(st, insn))
+		vary_result(st, insn);
 	else
-		u->again = st->warp && looks_back(u->insn);
-	if (!(st->warp ? b->split_warp : b->split) && calls_apart(st, u->insn))
+		u->again = st->warp && looks_back(insn);
+	if (!(st->warp ? b->split_warp : b->split) && calls_apart(st, insn))
 		split_block(st, b);
-	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != u->insn ||
+	if (!b->last || b->last->kind != GSR_STMT_INSN || b->last->insn != insn ||
 	    *flag_of(st, b) || !b->reachable || !branch_varies(st, b))
 		return;
 	*flag_of(st, b) = true;
@@ -458,27 +361,28 @@ static void mark_one_address(struct state *st)
 	}
 }
 
-void gsr_uniform(struct gsr_arena *a, struct gsr_function *f, struct gsr_cfg *cfg, bool warp,
-		 enum gsr_loads loads)
+void gsr_uniform(struct gsr_arena *a, struct gsr_fn *fn, bool warp, enum gsr_loads loads)
 {
-	struct state st = { .f = f, .cfg = cfg, .warp = warp, .loads = loads };
+	struct state st = { .f = fn->f, .cfg = &fn->cfg, .d = fn->defuse, .warp = warp,
+			    .loads = loads };
+	struct gsr_cfg *cfg = &fn->cfg;
 	unsigned int i, rounds = 0;
 
 	for (i = 0; i < cfg->n_blocks; i++) {
 		*flag_of(&st, &cfg->blocks[i]) = false;
 		*(warp ? &cfg->blocks[i].split_warp : &cfg->blocks[i].split) = false;
 	}
-	collect(a, &st);
-	enter_registers(a, &st);
+	find_blocks(a, &st);
+	find_specials(a, &st);
 	gsr_region_init(a, cfg, &st.region);
-	for (i = st.n_insns; i-- > 0;)
+	for (i = st.d->n_insns; i-- > 0;)
 		look_at(&st, i);
 	do {
 		while (st.n_queue)
 			reconsider(&st, st.queue[--st.n_queue]);
 		/* long chains of such instructions: no use to go on, they may vary */
 		st.strict = rounds++ >= ROUNDS_MAX;
-		for (i = 0; i < st.n_insns; i++)
+		for (i = 0; i < st.d->n_insns; i++)
 			if (st.insns[i].again) {
 				st.insns[i].again = false;
 				reconsider(&st, i);

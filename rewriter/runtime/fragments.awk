@@ -6,7 +6,8 @@
 #
 # One instruction, label or declaration a line; "//" begins a comment, and a backslash at the end
 # joins the next line. '#' stands for the prefix of inserted names (gsr_insert_text()). A bare name
-# in an operand is a value of offsets.c; any other stops the build.
+# in an operand is a value of offsets.c; any other stops the build. Spaces that PTX can do without
+# are left out.
 function fail(what)
 {
 	print FILENAME ":" FNR ": " what >"/dev/stderr"
@@ -96,6 +97,8 @@ sub(/^\.fragment /, "") { begin($0); next }
 	line = values($0)
 }
 {
+	gsub(/, +/, ",", line)
+	gsub(/; +/, ";", line)
 	printf "\t\"%s\\n\"\n", format ? arguments(line) : line
 }
 

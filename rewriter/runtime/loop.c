@@ -51,6 +51,7 @@ static unsigned int insert_advance(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, NULL, gsr_mbarriers_down);
 		n += gsr_insert_text(p, f, NULL, "$#unmade:\n");
 	}
+	n += gsr_insert_text(p, f, NULL, load_width);
 	for (i = 0; i < ids->held && i < GSR_IDS_ALL; i++) {
 		n += gsr_insert_text(p, f, NULL, component[i].count_up);
 		if (i + 1 < ids->held)
@@ -64,6 +65,7 @@ static unsigned int insert_advance(struct gsr_pass *p, struct gsr_function *f,
 	if (cleanup->mbarriers || ids->shared)
 		n += gsr_insert_format(p, f, NULL, gsr_converge_and_sync, id);
 	n += gsr_insert_text(p, f, NULL, repeat_body);
+	n += gsr_insert_text(p, f, NULL, first_come);
 	return n + gsr_insert_text(p, f, NULL, fetch_again);
 }
 
@@ -89,24 +91,16 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	if (cleanup->warpsync)
 		n += gsr_insert_format(p, f, body, gsr_warpsync_init, cleanup->warpsync);
 	n += gsr_insert_text(p, f, body, gsr_not_first);
-	if (r)
-		n += gsr_insert_text(p, f, body, init_resumable);
-	else
-		n += gsr_insert_text(p, f, body, "@%#p0 bra $#started;\n");
+	n += gsr_insert_text(p, f, body, r ? init_resumable : start);
 	n += gsr_position_claim(p, f, body, r, ids->shared);
 	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (cleanup->swbarrier)
 		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#r1", "%#r0");
-	if (!r) {
-		n += gsr_insert_text(p, f, body, started);
-		n += gsr_insert_format(p, f, body, gsr_converge_and_sync, id);
-	}
 	n += gsr_insert_text(p, f, body, "$#next:\n");
 	if (r)
 		n += gsr_insert_text(p, f, body, gsr_not_first);
-	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#wait;\n" : first_come);
-	n += gsr_insert_text(p, f, body, "$#schedule:\n");
+	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#wait;\n" : unless_fetching);
 	if (!r)
 		n += gsr_insert_text(p, f, body, gsr_queue_rest);
 	n += gsr_insert_text(p, f, body, r ? schedule : schedule_copies);
@@ -170,9 +164,10 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 
 	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "schedule") :
 			 gsr_insert_text(p, f, NULL, poll_copies);
-	if (resumable)
+	if (resumable) {
 		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
-	n += gsr_insert_text(p, f, NULL, excluded);
+		n += gsr_insert_text(p, f, NULL, excluded_resumable);
+	}
 	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);
 	if (!resumable)
 		n += gsr_insert_text(p, f, NULL, stop);
@@ -204,8 +199,10 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	if (!r)
 		n += insert_advance(p, f, cleanup, ids, id);
 	n += gsr_insert_text(p, f, NULL, "$#leave:\n");
-	n += gsr_insert_text(p, f, NULL, gsr_not_first);
+	n += gsr_insert_text(p, f, NULL, r ? gsr_not_first : is_leaver);
 	n += gsr_insert_text(p, f, NULL, load_for_leave);
+	if (r)
+		n += gsr_insert_text(p, f, NULL, load_early);
 	if (r)
 		n += gsr_insert_text(p, f, NULL, release_record);
 	if (p->modes)

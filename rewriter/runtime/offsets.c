@@ -147,6 +147,8 @@ static __attribute__((used)) void offsets(void)
 		       "as a copy");
 	VALUE("COPY_SHIFT", __builtin_ctz(sizeof(control->copy[0])));
 	VALUE("LAST_SM", GSR_SMS_MAX - 1);
+	CONSTANT(GSR_RANK_KNOWN);
+	VALUE("LAST_RANK", (int)(GSR_RANK_KNOWN | (GSR_SMS_MAX - 1)));
 	VALUE("LIMIT_MAX", GSR_SMS_MAX * 1024);		/* the window of the whole device */
 	VALUE("NO_NUMBER", GSR_SMS_MAX * 2048 - 1);	/* of a worker outside of all windows */
 }

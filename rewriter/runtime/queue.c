@@ -19,8 +19,8 @@
 _Static_assert(GSR_COUNTERS == 1 << COUNTERS_SHIFT, "as many");
 
 /*
- * Expects the batch size in %#r5 and the lane in %#r9. Falls through with the first @ids ids of the
- * first block-task in %#r2, %#r3, %#r4 and the number fetched in %#r6, or jumps to $#stop.
+ * Expects the batch size in %#r5. Falls through with the first @ids ids of the first block-task in
+ * %#r2, %#r3, %#r4 and the number fetched in %#r6, or jumps to $#stop.
  */
 unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			    bool resumable, unsigned int ids)
@@ -29,6 +29,8 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, from_range);
+	if (resumable)
+		n += gsr_insert_text(p, f, at, add_lane);
 	n += gsr_insert_text(p, f, at, choose_counter);
 	n += gsr_insert_text(p, f, at, fetch_from_counter);
 	n += gsr_insert_text(p, f, at, locate_in_column);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "transform.h"
+#include "rewriter/transform/blockids.ptx.h"
 
 struct ids {
 	struct gsr_pass *p;
@@ -85,9 +86,8 @@ static void replace(struct ids *w, struct gsr_operand *o)
 		w->refusal = gsr_sprintf(w->p->arena, "%s used in a way we do not know", o->name);
 		return;
 	}
-	w->inserted += gsr_insert(
-		w->p, w->f, w->s,
-		gsr_sprintf(w->p->arena, "ld.%s.u32 %%#i%u, %s;", space, w->fresh, where));
+	w->inserted += gsr_insert(w->p, w->f, w->s,
+				  gsr_sprintf(w->p->arena, load_id, space, w->fresh, where));
 	o->name = gsr_intern_str(w->p->arena,
 				 gsr_expand(w->p, gsr_sprintf(w->p->arena, "%%#i%u", w->fresh)));
 	o->component = 0;
@@ -105,13 +105,13 @@ static const char *instead(struct ids *w, const struct gsr_operand *from, const 
 
 	if (where)
 		return gsr_type_size(type) == 2 ?
-			       gsr_sprintf(w->p->arena, "cvt.u16.u32 %%#i, %s;", where) :
+			       gsr_sprintf(w->p->arena, convert_held, where) :
 			       NULL;
 	if (vec && held(w, from, 'z'))
-		return gsr_sprintf(w->p->arena, "mov.v4.%s %%#i, {%%#cx, %%#cy, %%#cz, 0};", type);
+		return gsr_sprintf(w->p->arena, gather_held, type);
 	where = place_of(w, from, &space);
-	return where ? gsr_sprintf(w->p->arena, "ld.%s.%s%s %%#i, %s;", space, vec ? "v4." : "",
-				   type, where) :
+	return where ? gsr_sprintf(w->p->arena, load_instead, space, vec ? "v4." : "", type,
+				   where) :
 		       NULL;
 }
 
@@ -161,7 +161,7 @@ unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr
 			replace(&w, &w.s->insn->opnds[i]);
 	}
 	if (w.fresh)
-		gsr_insert(p, f, f->first, gsr_sprintf(p->arena, ".reg .b32 %%#i<%u>;", w.fresh));
+		gsr_insert(p, f, f->first, gsr_sprintf(p->arena, declarations, w.fresh));
 	*refusal = w.refusal;
 	return w.inserted;
 }

@@ -13,6 +13,7 @@
  */
 #include <string.h>
 #include "transform.h"
+#include "rewriter/transform/devirtualise.ptx.h"
 
 #define CANDIDATES_MAX	64u
 #define DIRECT_MAX	8u	/* candidates that are called directly */
@@ -210,10 +211,8 @@ static void drop_prototype(struct gsr_function *f, const struct gsr_stmt *call)
 static unsigned int insert_comparison(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_stmt *at,
 				      struct gsr_fnptr *slot, const struct gsr_operand *pointer)
 {
-	unsigned int n = gsr_insert(
-		p, fn->f, at,
-		gsr_sprintf(p->arena, "mov.u64 %%#va, %s; setp.eq.u64 %%#vp, %%#va, %%#va;",
-			    number_of(p, slot)->name));
+	unsigned int n = gsr_insert(p, fn->f, at,
+				    gsr_sprintf(p->arena, compare, number_of(p, slot)->name));
 
 	at->prev->insn->opnds[2] = *pointer;
 	gsr_reference(p, fn, slot->fn, number_of(p, slot));
@@ -256,12 +255,11 @@ static unsigned int insert_lookup(struct gsr_pass *p, struct gsr_fn *fn, struct 
 	struct gsr_operand *to = pointer_operand(call->insn);
 	unsigned int i, n;
 
-	n = gsr_insert(p, fn->f, at, "mov.u64 %#vf, 0;");
+	n = gsr_insert(p, fn->f, at, begin_lookup);
 	for (i = 0; i < n_among; i++) {
 		n += insert_comparison(p, fn, at, among[i], to);
-		n += gsr_insert(
-			p, fn->f, at,
-			gsr_sprintf(p->arena, "@%%#vp mov.u64 %%#vf, %s;", among[i]->fn->f->name));
+		n += gsr_insert(p, fn->f, at,
+				gsr_sprintf(p->arena, take_if_equal, among[i]->fn->f->name));
 		among[i]->fn->address_taken = fn->takes_address = true;
 	}
 	*to = (struct gsr_operand){ .kind = GSR_OPND_REG,
@@ -298,19 +296,17 @@ static unsigned int devirtualise_call(struct gsr_pass *p, struct gsr_fn *fn, str
 	for (i = 0; i < n_direct; i++) {
 		n += insert_comparison(p, fn, q.first, direct[i], &pointer);
 		if (i + 1 == n_direct && !n_others) {
-			n += gsr_insert(p, fn->f, q.first, "@!%#vp trap;");
+			n += gsr_insert(p, fn->f, q.first, trap_if_unknown);
 			make_direct(call->insn, direct[i]->fn);
 			break;
 		}
-		n += gsr_insert(p, fn->f, q.first,
-				gsr_sprintf(p->arena, "@!%%#vp bra $#other_%u_%u;", label, i));
+		n += gsr_insert(p, fn->f, q.first, gsr_sprintf(p->arena, unless_equal, label, i));
 		n += insert_direct_call(p, fn, q.first, &q, direct[i]->fn);
-		n += gsr_insert(
-			p, fn->f, q.first,
-			gsr_sprintf(p->arena, "bra $#called_%u; $#other_%u_%u:", label, label, i));
+		n += gsr_insert(p, fn->f, q.first,
+				gsr_sprintf(p->arena, next_candidate, label, i));
 	}
 	if (n_direct + n_others > 1 && n_direct)
-		gsr_insert(p, fn->f, q.last->next, gsr_sprintf(p->arena, "$#called_%u:", label));
+		gsr_insert(p, fn->f, q.last->next, gsr_sprintf(p->arena, end_of_switch, label));
 	return n_others ? n + insert_lookup(p, fn, call, others, n_others) : n;
 }
 
@@ -359,6 +355,6 @@ void gsr_devirtualise(struct gsr_pass *p)
 			continue;
 		for (i = 0; i < fn->n_unresolved; i++)
 			fn->translated += devirtualise_call(p, fn, fn->unresolved[i]);
-		gsr_insert(p, fn->f, fn->f->first, ".reg .b64 %#vf, %#va; .reg .pred %#vp;");
+		gsr_insert(p, fn->f, fn->f->first, declarations);
 	}
 }

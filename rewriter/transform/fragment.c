@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Inserts code that is written as PTX text: '#' stands for the prefix of all inserted names.
+ * Inserts code that is written as PTX text: '#' stands for the prefix of all inserted names, in
+ * "%#" and "$#" for the short one of registers and labels.
  *
  * In: text and a position. Out: statements there, and their number. Assumes that the text is valid
  * PTX: text that does not parse is a bug.
@@ -11,29 +12,32 @@
 #include <string.h>
 #include "transform.h"
 
-/* Enough for it with names expanded, and a tab to each line */
-static size_t room_for(const char *text, const char *prefix)
+/* Enough for it with names expanded */
+static size_t room_for(const char *text, const struct gsr_prefix *prefix)
 {
-	size_t n = strlen(prefix), room = 0;
+	size_t n = strlen(prefix->name) + strlen(prefix->local), room = 0;
 
 	for (; *text; text++)
-		room += *text == '#' ? n : 1u + (*text == '\n');
+		room += *text == '#' ? n : 1;
 	return room;
+}
+
+/* @text[@at] is a '#' */
+static const char *prefix_at(const struct gsr_prefix *prefix, const char *text, size_t at)
+{
+	return at && (text[at - 1] == '%' || text[at - 1] == '$') ? prefix->local : prefix->name;
 }
 
 const char *gsr_expand(struct gsr_pass *p, const char *text)
 {
-	size_t n = strlen(p->prefix), k;
-	char *out = gsr_alloc_text(p->arena, room_for(text, p->prefix)), *o = out;
+	char *out = gsr_alloc_text(p->arena, room_for(text, &p->prefix)), *o = out;
+	size_t i;
 
-	for (;; text += k + 1) {
-		k = strcspn(text, "#");
-		memcpy(o, text, k);
-		o += k;
-		if (!text[k])
-			break;
-		memcpy(o, p->prefix, n);
-		o += n;
+	for (i = 0; text[i]; i++) {
+		if (text[i] == '#')
+			o = stpcpy(o, prefix_at(&p->prefix, text, i));
+		else
+			*o++ = text[i];
 	}
 	*o = 0;
 	return out;
@@ -85,29 +89,23 @@ static bool declares(const char *text)
 	return *text == '.';
 }
 
-/*
- * As the printer would write it: names expanded, a tab before what is no label, no empty last line;
- * instructions are counted
- */
-static struct gsr_text lay_out(const char *text, const char *prefix, char *out)
+/* As it is printed: names expanded, no empty last line; instructions are counted */
+static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix, char *out)
 {
 	struct gsr_text t = { .text = text, .expanded = out };
 	bool declaration = declares(text);
-	const char *c;
+	size_t i;
 
-	for (; *text && (*text != '\n' || text[1]); text++) {
-		if (*text == '#') {
-			for (c = prefix; *c; c++)
-				*out++ = *c;
+	for (i = 0; text[i] && (text[i] != '\n' || text[i + 1]); i++) {
+		if (text[i] == '#') {
+			out = stpcpy(out, prefix_at(prefix, text, i));
 			continue;
 		}
-		*out++ = *text;
-		if (*text != ';' && *text != '\n')
+		*out++ = text[i];
+		if (text[i] != ';' && text[i] != '\n')
 			continue;
-		if (*text == '\n' && text[1] != '$')
-			*out++ = '\t';
-		t.insns += *text == ';' && !declaration;
-		declaration = declares(text + 1);
+		t.insns += text[i] == ';' && !declaration;
+		declaration = declares(text + i + 1);
 	}
 	*out = 0;
 	return t;
@@ -115,15 +113,16 @@ static struct gsr_text lay_out(const char *text, const char *prefix, char *out)
 
 static struct gsr_text lay_out_here(struct gsr_pass *p, const char *text)
 {
-	return lay_out(text, p->prefix, gsr_alloc_text(p->arena, room_for(text, p->prefix)));
+	return lay_out(text, &p->prefix, gsr_alloc_text(p->arena, room_for(text, &p->prefix)));
 }
 
 /*
- * Laid out with the prefix that nearly all modules have: once for the process, since the texts are
- * constants. Entries are complete when they are put there, and stay. NULL: no memory, no room.
+ * Laid out with the prefixes that nearly all modules have: once for the process, since the texts
+ * are constants. Entries are complete when they are put there, and stay. NULL: no memory, no room.
  */
 static const struct gsr_text *usual(const char *text)
 {
+	static const struct gsr_prefix prefix = { GSR_PREFIX, GSR_LOCAL_PREFIX };
 	static _Atomic(struct gsr_text *) table[1024];
 	uintptr_t at = (uintptr_t)text;
 	unsigned int i;
@@ -133,10 +132,10 @@ static const struct gsr_text *usual(const char *text)
 		struct gsr_text *there = atomic_load_explicit(slot, memory_order_acquire), *t;
 
 		if (!there) {
-			t = malloc(sizeof(*t) + room_for(text, GSR_PREFIX) + 1);
+			t = malloc(sizeof(*t) + room_for(text, &prefix) + 1);
 			if (!t)
 				return NULL;
-			*t = lay_out(text, GSR_PREFIX, (char *)(t + 1));
+			*t = lay_out(text, &prefix, (char *)(t + 1));
 			if (atomic_compare_exchange_strong(slot, &there, t))
 				return t;
 			free(t);
@@ -161,7 +160,9 @@ static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, 
 unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			     const char *text)
 {
-	const struct gsr_text *known = strcmp(p->prefix, GSR_PREFIX) ? NULL : usual(text);
+	const bool is_usual = !strcmp(p->prefix.name, GSR_PREFIX) &&
+			      !strcmp(p->prefix.local, GSR_LOCAL_PREFIX);
+	const struct gsr_text *known = is_usual ? usual(text) : NULL;
 	struct gsr_text t;
 
 	if (known)

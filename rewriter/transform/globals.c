@@ -82,7 +82,7 @@ static const struct gsr_fnptr *fnptr_of(const struct gsr_pass *p, const struct g
 void gsr_globals_finish(struct gsr_pass *p, struct gsr_rewrite *out, struct gsr_var **copies,
 			struct gsr_var *table)
 {
-	size_t room = (strlen(p->prefix) + 32) * (size_t)p->n_globals + 4, at = 1;
+	size_t room = (strlen(p->prefix.name) + 32) * (size_t)p->n_globals + 4, at = 1;
 	char *init = gsr_alloc(p->arena, room);
 	unsigned int i;
 	bool any = false;

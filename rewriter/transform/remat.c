@@ -8,111 +8,38 @@
  * a value can be an operand in constant memory. It knows nothing about a value loaded from a
  * record, and needs a register to hold it.
  *
- * In: a register and a point. Out: the instructions that recompute it. Assumes that the function
- * has not changed since gsr_remat_table().
+ * In: a register and a point. Out: the instructions that recompute it. Assumes that the names of
+ * the kernel's def-use index are entered.
  */
-#include <stdint.h>
 #include <string.h>
 #include "resume.h"
 
 #define EACH_MAX	8	/* instructions to recompute one register */
 
-struct writer {
-	const char *name;
-	const struct gsr_insn *insn;
-	unsigned int times;
-};
-
-struct gsr_remat {
-	const struct gsr_function *f;
-	const struct gsr_closure *c;
-	unsigned int mask;
-	struct writer slots[];
-};
-
-static struct writer *slot_of(struct gsr_remat *t, const char *name)
-{
-	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & t->mask;
-
-	while (t->slots[i].name && t->slots[i].name != name)
-		i = (i + 1) & t->mask;
-	return &t->slots[i];
-}
-
-static void note_writers(struct gsr_remat *t, const struct gsr_operand *o,
-			 const struct gsr_insn *insn)
-{
-	struct writer *w;
-	unsigned int i;
-
-	if (o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM) {
-		w = slot_of(t, o->name);
-		w->name = o->name;
-		w->insn = insn;
-		w->times++;
-	}
-	for (i = 0; i < o->n_items; i++)
-		note_writers(t, &o->items[i], insn);
-}
-
-static unsigned int count_operands(const struct gsr_operand *o)
-{
-	unsigned int i, n = 1;
-
-	for (i = 0; i < o->n_items; i++)
-		n += count_operands(&o->items[i]);
-	return n;
-}
-
-struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f,
-				  const struct gsr_closure *c)
-{
-	unsigned int n = 0, room = 4;
-	const struct gsr_stmt *s;
-	struct gsr_remat *t;
-
-	/* an instruction may write its first operand, unless that is an address */
-	for (s = f->first; s; s = s->next)
-		n += s->kind == GSR_STMT_INSN && s->insn->n_opnds ?
-			     count_operands(&s->insn->opnds[0]) :
-			     0;
-	while (room < 2 * n)
-		room *= 2;
-	t = gsr_alloc(a, sizeof(*t) + room * sizeof(t->slots[0]));
-	t->f = f;
-	t->c = c;
-	t->mask = room - 1;
-	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && s->insn->n_opnds &&
-		    s->insn->opnds[0].kind != GSR_OPND_ADDR)
-			note_writers(t, &s->insn->opnds[0], s->insn);
-	return t;
-}
-
-static bool is_parameter(const struct gsr_remat *t, const struct gsr_operand *o)
+static bool is_parameter(const struct gsr_fn *fn, const struct gsr_operand *o)
 {
 	unsigned int i;
 
 	if (o->kind != GSR_OPND_ADDR || o->n_items != 1 || o->items[0].kind != GSR_OPND_SYM)
 		return false;
-	for (i = 0; i < t->f->n_params; i++)
-		if (!strcmp(t->f->params[i].name, o->items[0].name))
+	for (i = 0; i < fn->f->n_params; i++)
+		if (!strcmp(fn->f->params[i].name, o->items[0].name))
 			return true;
 	return false;
 }
 
-static bool is_shared(const struct gsr_remat *t, const char *name)
+static bool is_shared(const struct gsr_closure *c, const char *name)
 {
 	const struct gsr_stmt *s;
 	unsigned int i, k;
 
-	for (s = t->f->first; s; s = s->next)
+	for (s = c->fns[0]->f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
 		    !strcmp(s->var->name, name))
 			return true;
-	for (i = 0; i < t->c->n; i++)
-		for (k = 0; k < t->c->fns[i]->n_vars; k++)
-			if (!strcmp(t->c->fns[i]->vars[k]->name, name))
+	for (i = 0; i < c->n; i++)
+		for (k = 0; k < c->fns[i]->n_vars; k++)
+			if (!strcmp(c->fns[i]->vars[k]->name, name))
 				return true;
 	return false;
 }
@@ -161,14 +88,17 @@ static bool is_pure(const struct gsr_insn *insn)
 }
 
 /* Appends to @pt->remat what recomputes @name, operands first; false: it cannot be recomputed */
-static bool collect_instructions(struct gsr_remat *t, const char *name, struct gsr_point *pt,
-				 unsigned int depth)
+static bool collect_instructions(const struct gsr_closure *c, const char *name,
+				 struct gsr_point *pt, unsigned int depth)
 {
-	const struct writer *w = slot_of(t, name);
-	const struct gsr_insn *insn = w->insn;
-	unsigned int i;
+	const struct gsr_defuse *d = c->fns[0]->defuse;
+	unsigned int reg = gsr_reg_number(d, name), i;
+	const struct gsr_insn *insn;
 
-	if (!w->name || w->times != 1 || depth == EACH_MAX || !is_pure(insn))
+	if (reg == GSR_NO_REG || d->regs[reg].n_defs != 1 || depth == EACH_MAX)
+		return false;
+	insn = d->regs[reg].def;
+	if (!is_pure(insn))
 		return false;
 	for (i = 0; i < pt->n_remat; i++)
 		if (pt->remat[i] == insn)
@@ -183,15 +113,15 @@ static bool collect_instructions(struct gsr_remat *t, const char *name, struct g
 			break;
 		case GSR_OPND_REG:
 			if (!is_id(o) && (o->component || o->selector ||
-					  !collect_instructions(t, o->name, pt, depth + 1)))
+					  !collect_instructions(c, o->name, pt, depth + 1)))
 				return false;
 			break;
 		case GSR_OPND_SYM:
-			if (!is_shared(t, o->name))
+			if (!is_shared(c, o->name))
 				return false;
 			break;
 		case GSR_OPND_ADDR:
-			if (!is_parameter(t, o))
+			if (!is_parameter(c->fns[0], o))
 				return false;
 			break;
 		default:
@@ -204,11 +134,11 @@ static bool collect_instructions(struct gsr_remat *t, const char *name, struct g
 	return true;
 }
 
-bool gsr_remat(struct gsr_remat *t, const char *name, struct gsr_point *pt)
+bool gsr_remat(const struct gsr_closure *c, const char *name, struct gsr_point *pt)
 {
 	unsigned int before = pt->n_remat;
 
-	if (collect_instructions(t, name, pt, 0) && pt->n_remat - before <= EACH_MAX)
+	if (collect_instructions(c, name, pt, 0) && pt->n_remat - before <= EACH_MAX)
 		return true;
 	pt->n_remat = before;
 	return false;

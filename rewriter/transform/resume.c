@@ -41,7 +41,6 @@ struct plan {
 	unsigned int *weight;
 	const struct loop **innermost;	/* or NULL */
 	bool warp_sync;
-	struct gsr_remat *remat;
 	struct gsr_based *based;	/* NULL: no register is based on a parameter's address */
 };
 
@@ -169,7 +168,7 @@ static const char *check_closure(struct plan *pl)
 		why = fn->resume_obstacle;
 	}
 	if (!why)
-		pl->based = gsr_find_based(pl->p->arena, pl->fn->f, &why);
+		pl->based = gsr_find_based(pl->p->arena, pl->fn, &why);
 	return why;
 }
 
@@ -363,7 +362,7 @@ static void note_registers(const struct plan *pl, struct gsr_point *pt, const ui
 		unsigned int size = gsr_type_size(v->type);
 
 		if (!(live[i / 64] >> (i % 64) & 1) ||
-		    (pt->remat && gsr_remat(pl->remat, pl->live.regs[i].name, pt)))
+		    (pt->remat && gsr_remat(pl->c, pl->live.regs[i].name, pt)))
 			continue;
 		pt->regs[pt->n_regs] = pl->live.regs[i].name;
 		pt->based[pt->n_regs] = gsr_is_based(pl->based, pl->live.regs[i].name);
@@ -719,15 +718,14 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 				break;
 		}
 	if (pl->warp_sync) {
-		gsr_uniform(a, pl->fn->f, cfg, true, pl->fn->loads);
+		gsr_uniform(a, pl->fn, true, pl->fn->loads);
 		find_lanes_awaited(pl);
 	}
-	reason = gsr_liveness(&pl->live, a, pl->fn->f, cfg);
+	reason = gsr_liveness(&pl->live, a, pl->fn);
 	if (reason)
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
 	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
-	pl->remat = gsr_remat_table(a, pl->fn->f, pl->c);
 	for (s = pl->fn->f->first; s; s = s->next)
 		if (is_site(pl->fn->f, s)) {
 			struct gsr_point *pt = &r->points[r->n_points++];

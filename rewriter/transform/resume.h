@@ -64,13 +64,10 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 
 /*
  * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name behind @pt->at; false:
- * it must be saved. The table is valid until the function changes.
+ * it must be saved. The names of the kernel's def-use index are entered (gsr_defuse_enter()).
  */
 #define GSR_REMAT_MAX	32
-struct gsr_remat;
-struct gsr_remat *gsr_remat_table(struct gsr_arena *a, const struct gsr_function *f,
-				  const struct gsr_closure *c);
-bool gsr_remat(struct gsr_remat *t, const char *name, struct gsr_point *pt);
+bool gsr_remat(const struct gsr_closure *c, const char *name, struct gsr_point *pt);
 unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
 			      const struct gsr_point *pt);
 

@@ -20,23 +20,24 @@
 #define GSR_TASK_COUNTER	44	/* u32: the counter of the last fetch */
 /* u32: number of the static range; in the upper half how often this worker has looked for one */
 #define GSR_TASK_RANGE		44
-#define GSR_TASK_LIMIT		48	/* u32: least limit that includes it: position + weight */
-#define GSR_TASK_RAN		52	/* u32: block-tasks that this worker ran */
-#define GSR_TASK_BIT		56	/* u32: its bit in a word of control.sm; 0: none */
-#define GSR_TASK_WORD		60	/* u32: offset of that word in gsr_control */
-#define GSR_TASK_EARLY		64	/* u32: the window excluded this worker */
-#define GSR_TASK_COME		68	/* u32: warps that have finished the last block-task */
-#define GSR_TASK_ASIDE		96	/* u32[4] */
 /* u32: what is left of the last fetch in another column: its position, and how many */
-#define GSR_TASK_REST		112
-#define GSR_TASK_REST_COUNT	116
-#define GSR_TASK_RELAY		120	/* u32: offset in gsr_control of its copy of the window */
+#define GSR_TASK_REST		48
+#define GSR_TASK_REST_COUNT	52
 /*
  * u32: from which GSR_TASK_INDEX on each batch size is computed again; the end of a static range
  */
-#define GSR_TASK_NEAR		124
+#define GSR_TASK_NEAR		56
+#define GSR_TASK_LIMIT		60	/* u32: least limit that includes it: position + weight */
+#define GSR_TASK_BIT		64	/* u64: its bit in a word of control.sm; 0: none */
+#define GSR_TASK_WORD		72	/* u64: address of that word, less that of control.sm */
+/* u64: address of its copy of the window, less that of control.copy */
+#define GSR_TASK_RELAY		80
+#define GSR_TASK_RAN		88	/* u32: block-tasks that this worker ran */
+#define GSR_TASK_COME		92	/* u32: warps that have finished the last block-task */
+#define GSR_TASK_ASIDE		96	/* u32[4] */
 #define GSR_TASK_SIZE		128
 /* In resumable twins */
+#define GSR_TASK_EARLY		92	/* u32: it leaves early */
 #define GSR_TASK_RECORD		96	/* u64: address of the record of the block-task that runs */
 #define GSR_TASK_RECORD_SM	104	/* u32 */
 #define GSR_TASK_RECORD_MASK	108	/* u32: its bit there; 0: there is no record */

@@ -315,7 +315,7 @@ static void caching(void)
 	answer_free(&a);
 
 	daemon_stop(SIGTERM);
-	daemon_start("--device", DEVICE, "--cache-size", "256K", NULL);
+	daemon_start("--device", DEVICE, "--cache-size", "128K", NULL);
 	is(rewrite_err(image, len), 0, "after a restart");
 	is(number("hits"), 1, "the cache is still there");
 	for (int i = 0; i < 20; i++) {
@@ -324,7 +324,7 @@ static void caching(void)
 	}
 	size = 0;
 	entries = each_entry(NULL, &size);
-	ok(entries > 0 && entries < 21 && size > 0 && size <= 256 * 1024,
+	ok(entries > 0 && entries < 21 && size > 0 && size <= 128 * 1024,
 	   "it stays below its bound: %d entries, %ld bytes", entries, size);
 	hits = number("hits");
 	is(rewrite_err(image, len), 0, "what was used last");

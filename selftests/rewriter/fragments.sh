@@ -34,14 +34,14 @@ fails() { # PTX, message behind the file's name, what
 	ok $rc "$3"
 }
 is '.fragment f\n\t// why\n\t@%#p0 ld.param.u32 %#r0, [#launch+launch.flags]; // more\n$#out:\n' \
-	'static const char f[] ="@%#p0 ld.param.u32 %#r0, [#launch+60];\n""$#out:\n";' \
+	'static const char f[] ="@%#p0 ld.param.u32 %#r0,[#launch+60];\n""$#out:\n";' \
 	"names are values, comments are left out"
 is '.fragment gsr_f\n\tld.param.u64 %#d0, [#launch+launch.control];\n\tadd.s32 %#r0, %#r0, FLAG;\n' \
-	'const char gsr_f[] ="ld.param.u64 %#d0, [#launch];\n""add.s32 %#r0, %#r0, -2;\n";' \
+	'const char gsr_f[] ="ld.param.u64 %#d0,[#launch];\n""add.s32 %#r0,%#r0,-2;\n";' \
 	"an offset of 0 is none; gsr_ is for others"
 # shellcheck disable=SC2016
 is '.fragment f(%u n, %s to)\n$#<to>_<n>:\n\tadd.u32 %#n, %#n, <n>;\n' \
-	'static const char f[] ="$#%2$s_%1$u:\n""add.u32 %%#n, %%#n, %1$u;\n";' \
+	'static const char f[] ="$#%2$s_%1$u:\n""add.u32 %%#n,%%#n,%1$u;\n";' \
 	"a format and its arguments"
 is '.fragment f\n\t.reg .b32 %#a;\\\n\t.reg .b32 %#b;\n' \
 	'static const char f[] =".reg .b32 %#a;.reg .b32 %#b;\n";' "a joined line"

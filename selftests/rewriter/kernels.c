@@ -62,7 +62,7 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 		rets += s->insn->op == GSR_OP_RET || s->insn->op == GSR_OP_EXIT;
 		for (i = 0; i < s->insn->n_opnds; i++)
 			if (reads_ids(&s->insn->opnds[i])) {
-				own += !strncmp(s->insn->opnds[0].name, "%__gsr", 6);
+				own += !strncmp(s->insn->opnds[0].name, "%_", 2);
 				ids++;
 			}
 	}
@@ -175,7 +175,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "whole: a block that returns as one is no early return");
 		ok((k = find_kernel(rw, "exits")) && k->returns == 3, "exits: three returns");
 		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") ||
-		   strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %__gsr_s, -1;"),
+		   strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %_s, -1;"),
 		   "async_copy: waits for its copies at the end of the body");
 	} else if (strstr(path, "ends.ptx")) {
 		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] &&
@@ -275,7 +275,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "hand-variables")) {
 		ok(strstr(rw->ptx, "ld.const.u64 a, [__gsr_addresses+") &&
 		   strstr(rw->ptx, "add.s64 a, a, 8;"), "element: its index counts elements");
-		ok(strstr(rw->ptx, "[%__gsr_g1+12]"), "forms: so it does in an address");
+		ok(strstr(rw->ptx, "[%_g1+12]"), "forms: so it does in an address");
 		ok(strstr(rw->ptx, "@p ld.const.u64 c, [__gsr_addresses+") &&
 		   strstr(rw->ptx, "@p add.s64 c, c, 8;"), "forms: a predicate stays");
 		ok(copies(rw, "quiet") && copies(rw, "text") && copies(rw, "fixed"),
@@ -288,7 +288,8 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
-		ok(strstr(rw->ptx, "__gsr0_task") != NULL, "a prefix that the input does not use");
+		ok(strstr(rw->ptx, "__gsr0_task") && strstr(rw->ptx, "$_0_body:"),
+		   "prefixes that the input does not use");
 	}
 }
 
@@ -375,7 +376,7 @@ static void all_points(const char *path, const char *text, size_t n)
 /* What the product launches by default does without is there on demand only */
 static void modes(void)
 {
-	static const char *const only[] = { "$__gsr_by_index", "$__gsr_range", "$__gsr_index:" };
+	static const char *const only[] = { "$_by_index", "$_range", "$_index:" };
 	struct gsr_options opts = { .size = sizeof(opts) };
 	struct gsr_rewrite rw[4];
 	struct gsr_error err;

@@ -48,7 +48,7 @@ for s in sections:
 bad = False
 for entry in re.split(r"\.entry\s+", ptx)[1:]:
     kernel, body = re.match(r"[\w$]+", entry).group(), entry.split("\n}", 1)[0]
-    if not re.search(r"gsr\d*_meet:", body):
+    if not re.search(r"\n\$_(\d+_)?meet:", body):
         continue
     written = len(re.findall(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red|arrive)\b", body))
     print("# %s: %d barriers, %d in the machine code" % (kernel, written, made[kernel]))
@@ -131,7 +131,7 @@ for f in "$corpus"/*.ptx; do
 				ok $? "$name: threads come together again where they did, for $arch"
 				cat "$tmp/points"
 			esac
-			grep -q 'gsr[0-9]*_meet:' "$tmp/$kind" || continue
+			grep -qE '^[$]_([0-9]+_)?meet:' "$tmp/$kind" || continue
 			python3 "$tmp/once.py" "$tmp/$kind" "$tmp/cubin" >"$tmp/once"
 			ok $? "$name: barriers where threads meet stand once, $kind for $arch"
 			cat "$tmp/once"

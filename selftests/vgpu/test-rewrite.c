@@ -152,11 +152,11 @@ static void test_file(const char *path, const struct options *o)
  */
 static bool only_tells(const char *dropped)
 {
-	return strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d0], ") ||
-	       strstr(dropped, "st.relaxed.sys.global.u32 [%__gsr_d3+16], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10752], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d2+10760], ") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%__gsr_d7], ");
+	return strstr(dropped, "st.relaxed.gpu.global.u64 [%_d0],") ||
+	       strstr(dropped, "st.relaxed.sys.global.u32 [%_d3+16],") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%_d2+10752],") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%_d2+10760],") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [%_d7+10752],");
 }
 
 /*
