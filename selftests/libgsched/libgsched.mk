@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass slice interposer loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass agent slice interposer loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -15,7 +15,7 @@ $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
 # The rooms below launches, with no driver
-$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c)): CPPFLAGS += -Ilibgsched/cuda
+$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c agent.c)): CPPFLAGS += -Ilibgsched/cuda
 CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
 $(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
@@ -25,6 +25,14 @@ TASK_OBJS := $(filter $(B)/obj/libgsched/cuda/task/%,$(CUDA_OBJS))
 $(B)/test/libgsched/slots $(B)/test/libgsched/pass: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(TASK_OBJS) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
+
+# launch.c is part of the test
+AGENT_OBJS := $(filter-out %/launch.o,$(filter $(B)/obj/libgsched/cuda/launch/%,$(CUDA_OBJS))) \
+	$(B)/obj/libgsched/cuda/process/agent.o
+$(B)/test/libgsched/agent: $(call objs,selftests/libgsched/agent.c) $(AGENT_OBJS) $(TASK_OBJS) \
+		$(CODE_OBJS) $(B)/lib/libgsr.a
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--wrap=ppoll,--wrap=clock_gettime -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 
 $(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
 	@mkdir -p $(@D)
