@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass agent slice interposer loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -55,11 +55,15 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
-$(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
-		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
+$(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
+LG_MANAGED := $(call objs,selftests/libgsched/managed.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS)
+$(addprefix $(B)/test/libgsched/,interposer accounting modules): $(B)/test/libgsched/%: \
+		$(B)/obj/selftests/libgsched/%.o $(LG_MANAGED) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+$(B)/test/libgsched/interposer: $(addprefix $(B)/test/libgsched/,app libbare.so)
+$(B)/test/libgsched/accounting: $(B)/test/libgsched/app
+$(B)/test/libgsched/modules: $(addprefix $(B)/test/libgsched/,variables tables textures)
 
 $(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_ARBITER) \
 		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/%-app $(B)/test/libgsched/app $(B)/lib/gsched/libcuda.so.1
