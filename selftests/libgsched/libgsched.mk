@@ -47,6 +47,8 @@ $(addprefix $(B)/test/libgsched/,app loads-app streams-app devices-app): $(B)/te
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
+$(B)/test/libgsched/app: $(call objs,$(addprefix selftests/libgsched/,app-held.c app-graphs.c))
+
 $(addprefix $(B)/test/libgsched/,variables tables textures): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
