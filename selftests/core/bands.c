@@ -789,7 +789,8 @@ static void band_outlives_the_member_it_lives_in(void)
 	for (int c = 0; c < 3; c++)
 		EXPECT(submit(c, 0, BLOCK, 44) == 0);
 	leave(0);
-	EXPECT(client[2].band == client[1].band && client[1].band == &client[2].own_band && dev.n_bands == 2);
+	EXPECT(client[2].band == client[1].band);
+	EXPECT(client[1].band == &client[2].own_band && dev.n_bands == 2);
 	EXPECT_WINDOW(task(1, 0), 44);
 	EXPECT_WINDOW(task(2, 0), 44);
 	EXPECT(submit(1, 1, BLOCK, 100000) == 0);
@@ -1006,7 +1007,8 @@ static const struct {
 	TEST(ffs_shares_an_epoch_by_weight),
 	TEST(weight_is_of_the_groups_of_a_band), TEST(alone_is_the_only_client_of_a_band),
 	TEST(a_band_is_private_while_slices_keep_it_apart),
-	TEST(latency_target_bounds_the_others), TEST(several_latency_targets), TEST(latency_target_beside_the_shortest_slice),
+	TEST(latency_target_bounds_the_others), TEST(several_latency_targets),
+	TEST(latency_target_beside_the_shortest_slice),
 	TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
 	TEST(the_hardware_serves_prioritised_streams), TEST(short_blocks_are_waited_for),
 	TEST(one_with_long_blocks_is_enough), TEST(ffs_knows_no_priorities),

@@ -131,8 +131,10 @@ expect 0 'gsched_group_capsm_max{device="gpu0",group="batch"} 4' "of groups" "$c
 ! grep -q 'gsched_group_capsm_max{device="gpu0",group="/"}' "$OUT/out"
 ok $? "what has no limit has none"
 # samples of one name stand together, behind their type, and no sample comes twice
-awk '/^# TYPE / { if (seen[$3]++) exit 1; type = $3; n++; next } /^#/ { next }
-	{ name = $1; sub(/{.*/, "", name); if (name != type || twice[$1]++ || $2 + 0 != $2) exit 1 } END { exit !(n > 15) }' "$OUT/out"
+awk '/^# TYPE / { bad += seen[$3]++; type = $3; n++; next } /^#/ { next }
+	{ name = $1; sub(/{.*/, "", name) }
+	name != type || twice[$1]++ || $2 + 0 != $2 { bad = 1 }
+	END { exit bad || n <= 15 }' "$OUT/out"
 ok $? "in Prometheus' format"
 "$ctl" monitor >"$OUT/events" 2>"$OUT/monitor.err" &
 monitor=$!
@@ -145,8 +147,8 @@ wait_for 10 grep -q '"object":"group"' "$OUT/events.json"
 expect 0 "" "a group of the other device" "$ctl" -d gpu1 group create watched
 wait $three
 ok $? "monitor of a device ends after three lines"
-ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[2].event == "group-add" and .[2].time_ns > 0' \
-	"$OUT/events.json" >/dev/null; echo $?)" "which are of that device"
+ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[2].event == "group-add" and
+	.[2].time_ns > 0' "$OUT/events.json" >/dev/null; echo $?)" "which are of that device"
 "$ctl" -d gpu1 group delete watched
 wait_for 10 grep -Eq '^\[ *[0-9]+\.[0-9]{6}\] gpu1 group-delete group=watched$' "$OUT/events"
 ok $? "monitor prints what there is and what happens, of all devices"
@@ -192,20 +194,23 @@ ok $? "capsm.plan is none again"
 
 # lists
 expect 0 "" "group list" "$ctl" group list
-awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" || NR == 3 && ($1 != "batch" || $2 != 4 || $6 != 7 || $7 != "serving") \
-	{ bad = 1 } END { exit bad || NR != 3 }' "$OUT/out"
+awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" { bad = 1 }
+	NR == 3 && ($1 != "batch" || $2 != 4 || $6 != 7 || $7 != "serving") { bad = 1 }
+	END { exit bad || NR != 3 }' "$OUT/out"
 ok $? "has a line for each group"
 expect 0 "" "of another device" "$ctl" group list -d gpu1
 grep -q '^other' "$OUT/out" && ! grep -q batch "$OUT/out"
 ok $? "it has other ones"
 expect 0 "" "group list -o json" "$ctl" group list -o json
-jq -e '.groups[1] | .path == "batch" and ."capsm.max" == "4" and ."gpu.band" == "serving" and .clients == 0' "$OUT/out" >/dev/null
+jq -e '.groups[1] | .path == "batch" and ."capsm.max" == "4" and ."gpu.band" == "serving" and
+	.clients == 0' "$OUT/out" >/dev/null
 ok $? "says the same"
 expect 0 "" "device list" "$ctl" device list
 awk '{ print $1, $2 }' "$OUT/out" | cmp -s - <(printf 'DEVICE SMS\ngpu0 16\ngpu1 8\n')
 ok $? "has a line for each device"
 expect 0 "" "device list --output=json" "$ctl" device list --output=json
-jq -e '.devices | length == 2 and .[1].name == "gpu1" and .[1].groups == 2 and .[0].policy == "hpf"' "$OUT/out" >/dev/null
+jq -e '.devices | length == 2 and .[1].name == "gpu1" and .[1].groups == 2 and
+	.[0].policy == "hpf"' "$OUT/out" >/dev/null
 ok $? "says the same"
 expect 0 "" "device list -d" "$ctl" device list -d gpu1 -o json
 jq -e '.devices | length == 1 and .[0].name == "gpu1"' "$OUT/out" >/dev/null
@@ -453,7 +458,8 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test
 	expect 1 'device gpu1: group fresh/sub: procs: ' \
 		"refused on the second device: not started, and taken back on the first" \
 		setpriv --reuid=65534 --regid=65534 --clear-groups bash -c \
-		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g fresh/sub -e; rc=$?; echo "in $(where $$)"; exit $rc'
+		'"$ctl" run -g fresh -d gpu0 -e >/dev/null; "$ctl" run -g fresh/sub -e; rc=$?
+		echo "in $(where $$)"; exit $rc'
 	grep -qx "in fresh " "$OUT/out"
 	ok $? "to the group that it was in"
 	"$ctl" group set batch owner=0

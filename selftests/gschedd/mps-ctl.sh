@@ -31,7 +31,8 @@ stop() {
 cp /bin/true "$OUT/interposer.so"
 mine=$OUT/mps/$(id -u)
 # shellcheck disable=SC2016
-show='echo "pipe=${CUDA_MPS_PIPE_DIRECTORY-none} log=${CUDA_MPS_LOG_DIRECTORY-none} band=${GSCHED_BAND-none}"'
+show='pipe=${CUDA_MPS_PIPE_DIRECTORY-none} log=${CUDA_MPS_LOG_DIRECTORY-none}
+	echo "pipe=$pipe log=$log band=${GSCHED_BAND-none}"'
 
 start --mps --mps-program="$B/selftests/gschedd/fakemps" --mps-dir="$OUT/mps" --mps-wait=1
 expect 0 "pipe=none log=none band=none" "a program of no group has no band" \
@@ -129,8 +130,8 @@ done
 "$ctl" -d gpu1 group set a gpu.band=green
 expect 0 "pipe=$mine/green/pipe" "the band is named on the second device only" \
 	"$ctl" run -g a -- sh -c "$show"
-grep -qxF \
-	"gschedctl: group a: its band is green on gpu1 and none on gpu0; the program is in green on both" "$OUT/err"
+said="its band is green on gpu1 and none on gpu0; the program is in green on both"
+grep -qxF "gschedctl: group a: $said" "$OUT/err"
 ok $? "and it says so"
 "$ctl" -d gpu0 group set a gpu.band=green
 expect 0 "pipe=$mine/green/pipe" "the same on both" "$ctl" run -g a -- sh -c "$show"

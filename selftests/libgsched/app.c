@@ -13,28 +13,20 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "libgsched/cuda/base/cudadrv.h"
+#include "app.h"
 
-#define BLOCKS	192
-#define THREADS	64
-#define N	60
-#define HELD	8
-#define FEW	16
-
-static CUdevice dev;
-static CUcontext ctx;
-static char *image;
+CUdevice dev;
+CUcontext ctx;
+char *image;
 static bool graphs;	/* launches are graphs, which gsched does not rewrite: of few blocks */
 
-static void check(CUresult rc, const char *what)
+void check(CUresult rc, const char *what)
 {
 	if (!rc)
 		return;
 	fprintf(stderr, "%s: error %d\n", what, rc);
 	exit(1);
 }
-#define DO(call) check(call, #call)
-
 static void load_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -46,7 +38,7 @@ static void load_file(const char *path)
 		fclose(f);
 }
 
-static CUdeviceptr buffer(size_t words)
+CUdeviceptr buffer(size_t words)
 {
 	CUdeviceptr p;
 
@@ -55,7 +47,7 @@ static CUdeviceptr buffer(size_t words)
 	return p;
 }
 
-static uint64_t hash_of(CUdeviceptr p, size_t words)
+uint64_t hash_of(CUdeviceptr p, size_t words)
 {
 	uint32_t *host = malloc(words * 4);
 	uint64_t h = 14695981039346656037ull;
@@ -69,13 +61,28 @@ static uint64_t hash_of(CUdeviceptr p, size_t words)
 	return h;
 }
 
-static void show(const char *step, uint64_t h)
+void show(const char *step, uint64_t h)
 {
 	printf("%s %016llx\n", step, (unsigned long long)h);
 	fflush(stdout);
 }
 
-static void launch_graph(CUfunction f, unsigned int blocks, CUstream s, void **params)
+void say(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+void stop_at(const char *what)
+{
+	char c;
+
+	say(what);
+	if (read(0, &c, 1) != 1)
+		exit(1);
+}
+
+void launch_graph(CUfunction f, unsigned int blocks, CUstream s, void **params)
 {
 	CUstream capture;
 	CUgraphExec exec;
@@ -93,7 +100,7 @@ static void launch_graph(CUfunction f, unsigned int blocks, CUstream s, void **p
 	DO(cuStreamDestroy(capture));
 }
 
-static void launch_work(CUfunction f, CUstream s, CUdeviceptr p, uint32_t n, uint32_t seed)
+void launch_work(CUfunction f, CUstream s, CUdeviceptr p, uint32_t n, uint32_t seed)
 {
 	void *params[] = { &p, &n, &seed };
 
@@ -506,187 +513,6 @@ static void wrong(CUmodule m)
 }
 
 /*
- * What the kernel `held` has for the host: the flag, and how often each block ended, began, and
- * looked at the flag
- */
-struct held {
-	CUfunction f;
-	CUdeviceptr out, at;
-	uint32_t *words, blocks;
-};
-
-static void held_new(struct held *h, CUmodule m, uint32_t blocks)
-{
-	void *mem;
-
-	h->blocks = blocks;
-	h->out = buffer((size_t)blocks * THREADS);
-	DO(cuModuleGetFunction(&h->f, m, "held"));
-	DO(cuMemHostAlloc(&mem, 4 * (3 * blocks + 1), CU_MEMHOSTALLOC_DEVICEMAP));
-	DO(cuMemHostGetDevicePointer(&h->at, mem, 0));
-	h->words = mem;
-	memset(mem, 0, 4 * (3 * blocks + 1));
-}
-
-static uint32_t held_count(const struct held *h, unsigned int what, uint32_t block)
-{
-	return __atomic_load_n(&h->words[1 + what * h->blocks + block], __ATOMIC_ACQUIRE);
-}
-enum { ENDED, BEGAN, LOOKED };
-
-static void held_flag(const struct held *h, uint32_t flag)
-{
-	__atomic_store_n(&h->words[0], flag, __ATOMIC_RELEASE);
-}
-
-static void held_launch(const struct held *h, uint32_t free)
-{
-	uint32_t n = 10 * N;
-	CUdeviceptr counts = h->at + 4, flag = h->at, out = h->out;
-	void *params[] = { &out, &flag, &counts, &free, &n };
-
-	DO(cuLaunchKernel(h->f, h->blocks, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
-}
-
-/* Until each block from @first on has looked at the flag again */
-static void held_move(const struct held *h, uint32_t first)
-{
-	uint32_t before[BLOCKS] = { 0 }, i;
-
-	for (i = first; i < h->blocks; i++)
-		before[i] = held_count(h, LOOKED, i);
-	for (i = first; i < h->blocks; i++)
-		while (held_count(h, LOOKED, i) == before[i])
-			usleep(100);
-}
-
-static void say(const char *what)
-{
-	printf("%s\n", what);
-	fflush(stdout);
-}
-
-/* On the device, "held", until a byte comes */
-static void held_until_told(const struct held *h)
-{
-	char c;
-
-	held_move(h, 0);
-	say("held");
-	if (read(0, &c, 1) != 1)
-		exit(1);
-	held_flag(h, 1);
-}
-
-/*
- * Launches until a byte comes on standard input; then one whose last blocks wait until another byte
- * comes. So block-tasks are in their middle for as long as a test wants them to be; to a '?' it
- * answers when all of them have moved on. @behind: each launch has another one behind it on the
- * same memory.
- */
-static void held(CUmodule m, bool behind)
-{
-	struct pollfd in = { .fd = 0, .events = POLLIN };
-	unsigned int i, began = 0, ended = 0;
-	CUfunction work;
-	struct held h;
-	char c;
-
-	DO(cuModuleGetFunction(&work, m, "work"));
-	held_new(&h, m, BLOCKS);
-	do {
-		held_launch(&h, BLOCKS);
-		if (behind)
-			launch_work(work, NULL, h.out, N, 1);
-		DO(cuCtxSynchronize());
-	} while (!poll(&in, 1, 0));
-	if (read(0, &c, 1) != 1)
-		exit(1);
-	DO(cuMemsetD32(h.out, 12345, BLOCKS * THREADS));
-	DO(cuCtxSynchronize());
-	memset(h.words, 0, 4 * (3 * BLOCKS + 1));
-	held_launch(&h, BLOCKS - HELD);
-	if (behind)
-		launch_work(work, NULL, h.out, N, 1);
-	for (i = 0; i < BLOCKS - HELD; i++)
-		while (!held_count(&h, ENDED, i))
-			usleep(100);
-	held_move(&h, BLOCKS - HELD);
-	say("held");
-	while (read(0, &c, 1) == 1 && c == '?') {
-		held_move(&h, BLOCKS - HELD);
-		say("moving");
-	}
-	held_flag(&h, 1);
-	DO(cuCtxSynchronize());
-	for (i = 0; i < BLOCKS; i++) {
-		began += held_count(&h, BEGAN, i) == 1;
-		ended += held_count(&h, ENDED, i) == 1;
-	}
-	printf("%u began once, %u ended once\n", began, ended);
-	show("held", hash_of(h.out, BLOCKS * THREADS));
-	DO(cuMemFreeHost(h.words));
-}
-
-/*
- * Idle but for requests on standard input: each a small kernel that is on the device from an 'r' to
- * the next byte.
- */
-static void asked(CUmodule m)
-{
-	struct held h;
-	char c;
-
-	held_new(&h, m, 4);
-	say("ready");
-	while (read(0, &c, 1) == 1 && c == 'r') {
-		DO(cuMemsetD32(h.out, 12345, 4 * THREADS));
-		DO(cuCtxSynchronize());
-		held_flag(&h, 0);
-		held_launch(&h, 0);
-		held_move(&h, 0);
-		say("running");
-		if (read(0, &c, 1) != 1)
-			exit(1);
-		held_flag(&h, 1);
-		DO(cuCtxSynchronize());
-		say("served");
-	}
-	show("asked", hash_of(h.out, 4 * THREADS));
-	DO(cuMemFreeHost(h.words));
-}
-
-/* A kernel that stays on the GPU until others, launched after it in another stream, are over. */
-static void beside(CUmodule m)
-{
-	CUdeviceptr p = buffer(BLOCKS * THREADS), counts, flag, out;
-	uint32_t free = 0, n = N, i;
-	void *params[] = { &out, &flag, &counts, &free, &n };
-	CUstream s, t;
-	CUfunction f;
-	struct held h;
-
-	DO(cuModuleGetFunction(&f, m, "work"));
-	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	DO(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
-	held_new(&h, m, 4);
-	DO(cuCtxSynchronize());
-	out = h.out;
-	flag = h.at;
-	counts = h.at + 4;
-	launch_graph(h.f, h.blocks, t, params);
-	for (i = 0; i < 12; i++)
-		launch_work(f, s, p, N, i);
-	DO(cuStreamSynchronize(s));
-	held_flag(&h, 1);
-	DO(cuStreamSynchronize(t));
-	show("beside", hash_of(p, BLOCKS * THREADS) ^ hash_of(h.out, 4 * THREADS));
-	DO(cuMemFreeHost(h.words));
-	DO(cuStreamDestroy(s));
-	DO(cuStreamDestroy(t));
-}
-
-/*
  * Copies and sets that wait for what was launched before, on the legacy stream: by several
  * threads at a time
  */
@@ -735,32 +561,6 @@ static void copies(CUmodule m)
 		DO(cuStreamDestroy(j[i].s));
 	}
 	show("copies", h);
-}
-
-/* A kernel that is on the device from "held" to a byte, and forty of fewer blocks behind it */
-static void covered(CUmodule m)
-{
-	uint32_t n = N, seed = 3, i;
-	struct held h;
-	void *params[] = { &h.out, &n, &seed };
-	CUfunction f;
-
-	DO(cuModuleGetFunction(&f, m, "work"));
-	held_new(&h, m, 4);
-	/* how long it takes is known then; the agent learns it */
-	for (i = 0; i < 5; i++) {
-		DO(cuLaunchKernel(f, 2, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
-		DO(cuCtxSynchronize());
-		usleep(20000);
-	}
-	held_flag(&h, 0);
-	held_launch(&h, 0);
-	for (i = 0; i < 40; i++)
-		DO(cuLaunchKernel(f, 2, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
-	held_until_told(&h);
-	DO(cuCtxSynchronize());
-	show("covered", hash_of(h.out, 4 * THREADS));
-	DO(cuMemFreeHost(h.words));
 }
 
 /* Two hundred kernels, each launched as soon as the program knows that the one before has ended */
@@ -813,317 +613,6 @@ static void early(CUmodule m)
 	DO(cuStreamSynchronize(s));
 	show("early", hash_of(p, BLOCKS * THREADS));
 	DO(cuStreamDestroy(s));
-}
-
-/*
- * A kernel, and one behind it that may begin before its end. The second time the first is on the
- * device from "held" to a byte.
- */
-static void dependent(CUmodule m)
-{
-	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
-	CUlaunchConfig config = {
-		.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1,
-		.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
-		.attrs = &attr, .numAttrs = 1,
-	};
-	uint32_t n = N, seed = 3;
-	struct held h;
-	void *params[] = { &h.out, &n, &seed };
-	CUfunction f;
-
-	attr.value.programmaticStreamSerializationAllowed = 1;
-	DO(cuModuleGetFunction(&f, m, "work"));
-	held_new(&h, m, 4);
-	for (int i = 0; i < 2; i++) {
-		held_flag(&h, !i);
-		held_launch(&h, 0);
-		DO(cuLaunchKernelEx(&config, f, params, NULL));
-		if (i)
-			held_until_told(&h);
-		DO(cuCtxSynchronize());
-	}
-	show("dependent", hash_of(h.out, 4 * THREADS));
-	DO(cuMemFreeHost(h.words));
-}
-
-/* Groups of launches, those behind the first @dependent on it and each other */
-static void launch_groups(CUfunction f, CUstream s, void **params, bool dependent)
-{
-	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
-	CUlaunchConfig config = {
-		.gridDimX = HELD, .gridDimY = 1, .gridDimZ = 1,
-		.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
-		.hStream = s, .attrs = &attr, .numAttrs = dependent,
-	};
-
-	attr.value.programmaticStreamSerializationAllowed = 1;
-	for (int i = 0; i < 40; i++) {
-		DO(cuLaunchKernel(f, HELD / 2, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
-		for (int k = 0; k < 3; k++)
-			DO(cuLaunchKernelEx(&config, f, params, NULL));
-		DO(cuStreamSynchronize(s));
-	}
-}
-
-/* Says what dependent launches stood behind, where they stood behind anything in their stream */
-static void dependents(CUmodule m)
-{
-	static const char *const stages[] = { "learning", "dependent", "independent" };
-	CUdeviceptr p = buffer(BLOCKS * THREADS);
-	unsigned int behind[2] = { 0 }, i;
-	CUresult (*count)(unsigned int *, unsigned int *);
-	uint32_t n = N, seed = 3;
-	void *params[] = { &p, &n, &seed }, *fn;
-	CUfunction f;
-	CUstream s;
-	char c;
-
-	DO(cuGetProcAddress("vgpuDependents", &fn, 12000, 0, NULL));
-	memcpy(&count, &fn, sizeof(count));
-	DO(cuModuleGetFunction(&f, m, "work"));
-	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	for (i = 0; i < 3; i++) {
-		unsigned int before[2] = { behind[0], behind[1] };
-
-		launch_groups(f, s, params, i < 2);
-		DO(count(&behind[0], &behind[1]));
-		printf("%s: %u behind a kernel, %u not\n", stages[i], behind[0] - before[0],
-		       behind[1] - before[1]);
-		fflush(stdout);
-		if (read(0, &c, 1) != 1)
-			exit(1);
-	}
-	DO(cuStreamDestroy(s));
-}
-
-/* Two kernels, of one block and of @blocks */
-static CUgraph pair(CUfunction f, unsigned int blocks, void **params)
-{
-	CUstream capture;
-	CUgraph graph;
-
-	DO(cuStreamCreate(&capture, CU_STREAM_NON_BLOCKING));
-	DO(cuStreamBeginCapture(capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	DO(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
-	DO(cuLaunchKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, capture, params, NULL));
-	DO(cuStreamEndCapture(capture, &graph));
-	DO(cuStreamDestroy(capture));
-	return graph;
-}
-
-/* Says what it has done, and goes on when a byte has come on standard input */
-static void stop_at(const char *what)
-{
-	char c;
-
-	say(what);
-	if (read(0, &c, 1) != 1)
-		exit(1);
-}
-
-static void launch_times(CUgraphExec exec, unsigned int times)
-{
-	while (times--) {
-		DO(cuGraphLaunch(exec, NULL));
-		DO(cuCtxSynchronize());
-	}
-}
-
-/* A graph that is instantiated once and launched often, when a byte has come on standard input */
-static void replay(CUmodule m, unsigned int blocks)
-{
-	CUdeviceptr p = buffer(BLOCKS * THREADS);
-	uint32_t n = N, seed = 3;
-	void *params[] = { &p, &n, &seed };
-	CUgraphExec exec;
-	CUgraph graph;
-	CUfunction f;
-
-	DO(cuModuleGetFunction(&f, m, "work"));
-	graph = pair(f, blocks, params);
-	DO(cuGraphInstantiate(&exec, graph, 0));
-	DO(cuGraphDestroy(graph));
-	stop_at("ready");
-	launch_times(exec, 40);
-	DO(cuGraphExecDestroy(exec));
-	show("replay", hash_of(p, BLOCKS * THREADS));
-}
-
-/*
- * A graph of few blocks that becomes one of many, by another graph; then of fewer, by one of its
- * nodes, in two ways
- */
-static void updated(CUmodule m)
-{
-	CUdeviceptr p = buffer(BLOCKS * THREADS);
-	uint32_t n = N, seed = 3;
-	void *params[] = { &p, &n, &seed };
-	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-	CUgraphExecUpdateResultInfo info;
-	CUDA_KERNEL_NODE_PARAMS kernel;
-	CUgraph graph, wide;
-	CUgraphNode nodes[2];
-	CUgraphExec exec;
-	CUfunction f;
-	size_t two = 2;
-
-	DO(cuModuleGetFunction(&f, m, "work"));
-	graph = pair(f, HELD / 2, params);
-	wide = pair(f, BLOCKS, params);
-	DO(cuGraphInstantiate(&exec, graph, 0));
-	launch_times(exec, 1);
-	stop_at("made");
-	DO(cuGraphExecUpdate(exec, wide, &info));
-	launch_times(exec, 1);
-	stop_at("updated");
-	DO(cuGraphGetNodes(graph, nodes, &two));
-	DO(cuGraphKernelNodeGetParams(nodes[1], &kernel));
-	kernel.gridDimX = FEW;
-	DO(cuGraphExecKernelNodeSetParams(exec, nodes[1], &kernel));
-	launch_times(exec, 1);
-	stop_at("set");
-	any.kernel.func = kernel.func;
-	any.kernel.gridDimX = HELD;
-	any.kernel.gridDimY = any.kernel.gridDimZ = any.kernel.blockDimY = any.kernel.blockDimZ = 1;
-	any.kernel.blockDimX = THREADS;
-	any.kernel.kernelParams = params;
-	DO(cuGraphExecNodeSetParams(exec, nodes[1], &any));
-	launch_times(exec, 1);
-	stop_at("set again");
-	DO(cuGraphDestroy(graph));
-	DO(cuGraphDestroy(wide));
-	DO(cuGraphExecDestroy(exec));
-	show("updated", hash_of(p, BLOCKS * THREADS));
-}
-
-/* A short graph that is launched often; then a long one, which has the handle that the first had */
-static void reused(CUmodule m)
-{
-	CUdeviceptr p = buffer(BLOCKS * THREADS);
-	uint32_t n = 1, seed = 3;
-	void *params[] = { &p, &n, &seed };
-	CUgraphExec exec, other;
-	CUgraph graph;
-	CUfunction f;
-
-	DO(cuModuleGetFunction(&f, m, "work"));
-	graph = pair(f, FEW, params);
-	DO(cuGraphInstantiate(&exec, graph, 0));
-	DO(cuGraphDestroy(graph));
-	launch_times(exec, 100);
-	stop_at("learnt");
-	launch_times(exec, 20);
-	stop_at("short");
-	DO(cuGraphExecDestroy(exec));
-	n = 60 * N;
-	graph = pair(f, FEW, params);
-	DO(cuGraphInstantiate(&other, graph, 0));
-	DO(cuGraphDestroy(graph));
-	launch_times(other, 20);
-	stop_at(other == exec ? "long" : "another handle");
-	DO(cuGraphExecDestroy(other));
-	show("reused", hash_of(p, BLOCKS * THREADS));
-}
-
-/* What a kernel goes with */
-enum owner { OF_MODULE, OF_LIBRARY, OF_CONTEXT, OF_GRAPH };
-
-struct owned {
-	enum owner owner;
-	CUmodule module;
-	CUlibrary library;
-	CUcontext context;
-	CUfunction f;
-};
-
-static void owned_new(struct owned *o, enum owner owner)
-{
-	CUkernel kernel;
-
-	*o = (struct owned){ .owner = owner };
-	if (owner == OF_CONTEXT)
-		DO(cuCtxCreate(&o->context, NULL, 0, dev));
-	if (owner == OF_LIBRARY) {
-		DO(cuLibraryLoadData(&o->library, image, NULL, NULL, 0, NULL, NULL, 0));
-		DO(cuLibraryGetKernel(&kernel, o->library, "work"));
-		o->f = (CUfunction)kernel;
-	} else {
-		DO(cuModuleLoadData(&o->module, image));
-		DO(cuModuleGetFunction(&o->f, o->module, "work"));
-	}
-}
-
-static void owned_drop(struct owned *o)
-{
-	if (o->owner == OF_LIBRARY)
-		DO(cuLibraryUnload(o->library));
-	else if (o->owner == OF_CONTEXT)
-		DO(cuCtxDestroy(o->context));
-	else
-		DO(cuModuleUnload(o->module));
-	DO(cuCtxSetCurrent(ctx));
-}
-
-/* The graph @exec, NULL the kernel itself */
-static void launch_owned(const struct owned *o, CUgraphExec exec, void **params, unsigned int times)
-{
-	if (exec) {
-		launch_times(exec, times);
-		return;
-	}
-	while (times--) {
-		DO(cuLaunchKernel(o->f, FEW, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
-		DO(cuCtxSynchronize());
-	}
-}
-
-/*
- * A short kernel that is launched often; then a long one, which has the handle that the first had
- * until what it went with was no more. Of a graph: the graph stays, and is given the other one.
- */
-static void renewed(enum owner owner)
-{
-	CUgraphExecUpdateResultInfo info;
-	CUgraphExec exec = NULL;
-	CUdeviceptr p = 0;
-	uint32_t n = 1, seed = 3;
-	void *params[] = { &p, &n, &seed };
-	struct owned o;
-	CUfunction before;
-	CUgraph graph;
-	int i;
-
-	owned_new(&o, owner);
-	before = o.f;
-	p = buffer(BLOCKS * THREADS);
-	if (owner == OF_GRAPH) {
-		graph = pair(o.f, FEW, params);
-		DO(cuGraphInstantiate(&exec, graph, 0));
-		DO(cuGraphDestroy(graph));
-	}
-	launch_owned(&o, exec, params, 100);
-	stop_at("learnt");
-	launch_owned(&o, exec, params, 20);
-	stop_at("short");
-	for (i = 0; i < 8 && (!i || o.f != before); i++) {
-		owned_drop(&o);
-		owned_new(&o, owner);
-	}
-	if (owner == OF_CONTEXT)
-		p = buffer(BLOCKS * THREADS);
-	n = 60 * N;
-	if (owner == OF_GRAPH) {
-		graph = pair(o.f, FEW, params);
-		DO(cuGraphExecUpdate(exec, graph, &info));
-		DO(cuGraphDestroy(graph));
-	}
-	launch_owned(&o, exec, params, 20);
-	stop_at(o.f == before ? "long" : "another handle");
-	if (exec)
-		DO(cuGraphExecDestroy(exec));
-	owned_drop(&o);
-	say("renewed");
 }
 
 /* A launch, and no other one behind it until a byte comes; and one that the program ends behind */

@@ -7,6 +7,7 @@
 #define SELFTESTS_LIBGSCHED_ARBITER_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <linux/gsched.h>
 #include "libgsched/proto.h"
 

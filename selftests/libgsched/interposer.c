@@ -3,55 +3,20 @@
  * The interposer under app.c on vgpu, with the stand-in arbiter: whatever the arbiter does, the
  * program's results are those of a run alone. Run from the root of the tree.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
-#include "arbiter.h"
-#include "run.h"
+#include "managed.h"
 
 static char *const steps[] = { "plain", "small", "chain", "packed", "extended", "library",
 			       "threads", "second", "burst", "forked", "wrong", NULL };
 
 static struct run expected, expected_long;
-
-static struct fake f;
-static _Atomic bool stirring;
-static unsigned int seed = 1;
-
-/* Windows of running tasks change all the time, to anything, and never stay closed. */
-static void *stir(void *arg)
-{
-	while (stirring) {
-		unsigned int i;
-
-		for (i = 0; i < GSCHED_SLOTS && f.cl; i++) {
-			struct gsched_cl_slot *line = &f.cl->slot[i];
-			uint32_t seq = line->seq;
-
-			if (!seq || line->retired == seq)
-				continue;
-			fake_window(&f, i, rand_r(&seed) % (f.sms + 1) * GSCHED_CAPSM);
-			fake_event(&f, GSCHED_EVENT_EVICT, i, seq, f.arb->slot[i].window);
-		}
-		usleep(rand_r(&seed) % 3000);
-	}
-	return NULL;
-}
-
-static void fake_begin(uint32_t lease)
-{
-	fake_start(&f);
-	f.rewrite_err = ENOTCONN;
-	f.sms = 8;
-	f.lease = lease;
-}
 
 static void no_arbiter(void)
 {
@@ -101,7 +66,6 @@ static void windows(void)
 {
 	static char *const what[] = { "long", "chain", "packed", "threads", NULL };
 	struct run alone, r;
-	pthread_t thread;
 	static const char *const modes[] = { "", "rank", "worker", "rank", "worker" };
 	char name[64];
 	int i;
@@ -113,11 +77,9 @@ static void windows(void)
 		setenv("GSCHED_LIMIT_BY", modes[i], 1);
 		setenv("GSCHED_DISPATCH", i > 2 ? "static" : i > 1 ? "queue" : "", 1);
 		fake_begin(i ? GSCHED_LEASE_NONE : GSCHED_LEASE_FREE);
-		stirring = true;
-		pthread_create(&thread, NULL, stir, NULL);
+		stir_begin();
 		run(true, what, &r);
-		stirring = false;
-		pthread_join(thread, NULL);
+		stir_end();
 		same(&r, &alone, name);
 		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name,
 		   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
@@ -199,18 +161,15 @@ static void unloaded(void)
 {
 	static char *const what[] = { "unloads", NULL };
 	struct run alone, r;
-	pthread_t thread;
 
 	setenv("VGPU_DEVICES", "2", 1);
 	setenv("VGPU_LOCKS", "1", 1);
 	setenv("MALLOC_PERTURB_", "165", 1);
 	run(false, what, &alone);
 	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
+	stir_begin();
 	run(true, what, &r);
-	stirring = false;
-	pthread_join(thread, NULL);
+	stir_end();
 	same(&r, &alone, "unloaded while tasks run");
 	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 0, "and they are of tier block");
 	fake_stop(&f);
@@ -230,7 +189,6 @@ static void locks(void)
 		{ copies, "cuMemcpy" }, { waits, "1" }, { steps, "1" },
 	};
 	struct run alone, r;
-	pthread_t thread;
 	char name[64];
 	unsigned int i;
 
@@ -240,11 +198,9 @@ static void locks(void)
 			 cases[i].locks);
 		setenv("VGPU_LOCKS", cases[i].locks, 1);
 		fake_begin(GSCHED_LEASE_NONE);
-		stirring = true;
-		pthread_create(&thread, NULL, stir, NULL);
+		stir_begin();
 		run(true, cases[i].what, &r);
-		stirring = false;
-		pthread_join(thread, NULL);
+		stir_end();
 		same(&r, &alone, name);
 		ok(f.cl && f.cl->header.wings > 0, "%s: %llu wings", name,
 		   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
@@ -361,25 +317,6 @@ static void evicted(void)
 	fake_stop(&f);
 }
 
-/* Waits for a word of a page to become what it should */
-static bool becomes(const uint32_t *word, uint32_t least)
-{
-	unsigned int i;
-
-	for (i = 0; i < PATIENCE_MS && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
-		usleep(1000);
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
-}
-
-static bool becomes_64(const __u64 *word, uint64_t least)
-{
-	unsigned int i;
-
-	for (i = 0; i < PATIENCE_MS && __atomic_load_n(word, __ATOMIC_ACQUIRE) < least; i++)
-		usleep(1000);
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= least;
-}
-
 static bool resumable_launched(unsigned int least)
 {
 	unsigned int i;
@@ -388,16 +325,6 @@ static bool resumable_launched(unsigned int least)
 		if (f.cl && __atomic_load_n(&f.cl->header.resumable, __ATOMIC_ACQUIRE) >= least)
 			return true;
 	return false;
-}
-
-static struct gsched_cl_slot *running_slot(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < GSCHED_SLOTS; i++)
-		if (f.cl->slot[i].seq && f.cl->slot[i].retired != f.cl->slot[i].seq)
-			return &f.cl->slot[i];
-	return NULL;
 }
 
 /*
@@ -502,20 +429,17 @@ static void resumed(void)
 {
 	static char *const what[] = { "slow-until-told", NULL };
 	struct run alone, r;
-	pthread_t thread;
 
 	start(&alone, false, what);
 	tell(&alone, "1");
 	finish(&alone);
 	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
+	stir_begin();
 	start(&r, true, what);
 	ok(resumable_launched(1), "long blocks: in the resumable form");
 	tell(&r, "1");
 	finish(&r);
-	stirring = false;
-	pthread_join(thread, NULL);
+	stir_end();
 	same(&r, &alone, "the same under random windows");
 	fake_stop(&f);
 }
@@ -942,288 +866,6 @@ static void resident(void)
 	fake_stop(&f);
 }
 
-/* Nobody is told of launches under a lease, unless they last; the page counts them. */
-static void counted(void)
-{
-	static char *const what[] = { "slow", "tiny", NULL };
-	struct gsched_cl_header *h;
-	struct run r;
-
-	fake_begin(GSCHED_LEASE_FREE);
-	run(true, what, &r);
-	ok(f.cl != NULL, "attached");
-	if (!f.cl) {
-		fake_stop(&f);
-		return;
-	}
-	h = &f.cl->header;
-	ok(!r.status && h->passed && h->leased_tasks + f.completes == h->managed[0] + h->managed[2],
-	   "every launch is counted (%llu) or told of (%u)",
-	   (unsigned long long)(h->passed + h->leased_tasks), f.completes);
-	ok(h->leased_ns && h->leased_usage >= h->leased_ns / 32 &&
-	   h->leased_usage <= h->leased_ns * f.sms, "with its time (%llu ns, %llu CapSM-ns)",
-	   (unsigned long long)h->leased_ns, (unsigned long long)h->leased_usage);
-	fake_stop(&f);
-}
-
-/* A graph is as wide as its widest kernel, and takes what its launches took. */
-static void profile(const char *step, unsigned int blocks)
-{
-	char name[16];
-	char *const what[] = { name, NULL }, *const behind[] = { "plain", name, NULL };
-	uint64_t ns, usage, used;
-	struct run alone, r;
-
-	snprintf(name, sizeof(name), "%s", step);
-	start(&alone, false, what);
-	tell(&alone, "1");
-	finish(&alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	start(&r, true, what);
-	tell(&r, "1");
-	finish(&r);
-	same(&r, &alone, name);
-	ok(f.submits == 40 && f.last_submit.tier == GSCHED_TIER_LAUNCH &&
-	   f.last_submit.blocks == blocks && f.last_submit.blocks_per_sm == 8,
-	   "%s graph: %llu blocks, %u an SM", name,
-	   (unsigned long long)f.last_submit.blocks, f.last_submit.blocks_per_sm);
-	ok(f.last_submit.predicted_ns, "and takes %llu ns",
-	   (unsigned long long)f.last_submit.predicted_ns);
-	ok(f.timed_originals, "the arbiter is told how long it took (%u of %u times)",
-	   f.timed_originals, f.completes);
-	fake_stop(&f);
-
-	/* nobody is asked: timed now and then, and the page has what they took */
-	fake_begin(GSCHED_LEASE_FREE);
-	start(&r, true, behind);
-	if (!ok(says(&r, "ready\n") && f.cl, "%s graph, under a lease", name)) {
-		fake_stop(&f);
-		return;
-	}
-	/* what was launched before is accounted for by the agent */
-	becomes_64(&f.cl->header.leased_tasks,
-		   f.cl->header.managed[GSCHED_TIER_BLOCK] - f.completes);
-	ns = f.cl->header.leased_ns;
-	usage = f.cl->header.leased_usage;
-	tell(&r, "1");
-	finish(&r);
-	ns = f.cl->header.leased_ns - ns;
-	usage = f.cl->header.leased_usage - usage;
-	used = ns * (blocks < 64 ? blocks : 64) / 8;
-	ok(f.cl->header.passed >= 40 && !f.cl->header.managed[GSCHED_TIER_LAUNCH],
-	   "its launches pass (%llu)",
-	   (unsigned long long)f.cl->header.passed);
-	ok(ns && usage > used * 9 / 10 && usage < used * 11 / 10,
-	   "with time and capacity: %llu ns, %llu CapSM-ns",
-	   (unsigned long long)ns, (unsigned long long)usage);
-	fake_stop(&f);
-}
-
-/* Nor is it another graph's once it has been changed, or another one has its handle */
-static void changed_graphs(void)
-{
-	static const struct { char *said; unsigned int blocks; } stages[] = {
-		{ "made\n", 4 }, { "updated\n", 192 }, { "set\n", 16 }, { "set again\n", 8 },
-	};
-	static char *const update[] = { "updated", NULL };
-	unsigned int i;
-	struct run r;
-
-	fake_begin(GSCHED_LEASE_NONE);
-	start(&r, true, update);
-	for (i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
-		says(&r, stages[i].said);
-		ok(f.last_submit.blocks == stages[i].blocks, "a graph, %.*s: %llu blocks",
-		   (int)strlen(stages[i].said) - 1, stages[i].said,
-		   (unsigned long long)f.last_submit.blocks);
-		tell(&r, "1");
-	}
-	finish(&r);
-	ok(!r.status, "it ends as it should");
-	fake_stop(&f);
-}
-
-/*
- * What was learnt of a launch is not said of another one that has its handle. @what: whose handle
- * it is, or what it goes with
- */
-static void reused(char *step, const char *what)
-{
-	char *const steps_of[] = { step, NULL };
-	uint64_t ns[3] = { 0 };
-	unsigned int i;
-	struct run r;
-
-	fake_begin(GSCHED_LEASE_FREE);
-	f.flags = GSCHED_ARB_ALONE;
-	f.share = GSCHED_SHARE_ALL / 2;
-	start(&r, true, steps_of);
-	for (i = 0; i < 3; i++) {
-		ok(says(&r, i == 0 ? "learnt\n" : i == 1 ? "short\n" : "long\n") && f.cl,
-		   "%s, a share of time: %s", what, i == 2 ? "by the same handle long" : "short");
-		/* what is in flight is charged when it has ended */
-		usleep(20000);
-		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
-		tell(&r, "1");
-	}
-	finish(&r);
-	ok(!r.status && ns[2] - ns[1] > 8 * (ns[1] - ns[0]),
-	   "%s: launches are charged what they take: %llu ns, %llu ns", what,
-	   (unsigned long long)(ns[1] - ns[0]), (unsigned long long)(ns[2] - ns[1]));
-	fake_stop(&f);
-}
-
-static void graphs(void)
-{
-	profile("wide", 192);
-	profile("narrow", 4);
-	changed_graphs();
-	reused("reused", "a graph");
-	reused("graph", "a kernel in a graph");
-	reused("module", "a module's kernel");
-	reused("library's", "a library's kernel");
-	reused("context", "a context's kernel");
-}
-
-/*
- * Nothing stands behind a kernel that others may overlap: no word marks its end, and for the
- * arbiter it is over at once.
- */
-static void dependents(void)
-{
-	static char *const what[] = { "dependent", NULL };
-	struct run alone, r;
-	unsigned int i;
-
-	start(&alone, false, what);
-	tell(&alone, "1");
-	finish(&alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	start(&r, true, what);
-	ok(says(&r, "held\n") && f.cl, "a kernel that another may overlap");
-	for (i = 0; f.cl && i < 2000 && running_slot(); i++)
-		usleep(1000);
-	ok(f.cl && !running_slot() && f.cl->header.managed[GSCHED_TIER_LAUNCH] == 2,
-	   "the second time it is asked for, and nothing is put behind it");
-	ok(f.cl && f.cl->header.passed == 2, "and the overlapping ones are counted");
-	tell(&r, "1");
-	finish(&r);
-	same(&r, &alone, "dependent launches");
-	fake_stop(&f);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-/*
- * With a share of time nothing comes between launches that may overlap, once it is known what they
- * take, and that is what they are charged.
- */
-static void charged(void)
-{
-	static char *const what[] = { "dependents", NULL };
-	static const char *const stages[] = { "learning: ", "dependent: ", "independent: " };
-	unsigned int i, behind[2] = { 0 };
-	uint64_t ns[3] = { 0 }, begun = 0, took[3];
-	const char *said;
-	struct run r;
-	bool known;
-
-	fake_begin(GSCHED_LEASE_FREE);
-	f.flags = GSCHED_ARB_ALONE;
-	f.share = GSCHED_SHARE_ALL / 2;
-	start(&r, true, what);
-	for (i = 0; i < 3; i++) {
-		ok(says(&r, stages[i]) && f.cl, "launches under a share of time, %.*s",
-		   (int)strlen(stages[i]) - 2, stages[i]);
-		took[i] = now_ns() - begun;
-		usleep(20000);
-		ns[i] = f.cl ? f.cl->header.paced_ns : 0;
-		begun = now_ns();
-		tell(&r, "1");
-	}
-	finish(&r);
-	said = strstr(r.text, "dependent: ");
-	known = said && sscanf(said, "dependent: %u behind a kernel, %u not", &behind[0],
-			       &behind[1]) == 2;
-	ok(known && behind[0] > 10 && !behind[1],
-	   "nothing comes between them: %u behind a kernel, %u not", behind[0], behind[1]);
-	ns[2] -= ns[1];
-	ns[1] -= ns[0];
-	ok(!r.status && ns[1] > ns[2] / 3 && ns[1] < ns[2] * 3,
-	   "and they are charged as others are: %llu ns, %llu ns",
-	   (unsigned long long)ns[1], (unsigned long long)ns[2]);
-	/* what is saved up and what may be owed are 2 ms each */
-	ok(ns[1] < took[1] / 2 + 5000000, "which keeps them to their share: %llu ns of %llu",
-	   (unsigned long long)ns[1], (unsigned long long)took[1]);
-	fake_stop(&f);
-}
-
-/* How often the program's agent has slept; 0: it has none */
-static unsigned long naps(pid_t pid)
-{
-	char path[64], line[128];
-	unsigned long n = 0;
-	struct dirent *task;
-	bool agent = false;
-	FILE *file;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	while (tasks && !n && (task = readdir(tasks))) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)pid, task->d_name);
-		file = fopen(path, "re");
-		while (file && fgets(line, sizeof(line), file)) {
-			if (!strncmp(line, "Name:", 5))
-				agent = strstr(line, "gsched-agent");
-			else if (agent && !strncmp(line, "voluntary_ctxt_switches:", 24))
-				n = strtoul(line + 24, NULL, 10);
-		}
-		if (file)
-			fclose(file);
-	}
-	if (tasks)
-		closedir(tasks);
-	return n;
-}
-
-/* What a launch took is charged when it has ended, whether another one comes or not */
-static void charged_at_end(void)
-{
-	static char *const what[] = { "single", NULL };
-	unsigned long slept = 0;
-	uint64_t ns = 0;
-	struct run r;
-
-	fake_begin(GSCHED_LEASE_FREE);
-	f.flags = GSCHED_ARB_ALONE;
-	f.share = GSCHED_SHARE_ALL / 2;
-	start(&r, true, what);
-	ok(says(&r, "launched\n") && f.cl && becomes_64(&f.cl->header.paced_ns, 1),
-	   "a single launch is charged when it has ended");
-	if (f.cl) {
-		ns = f.cl->header.paced_ns;
-		usleep(100000);
-		slept = naps(r.pid);
-		usleep(200000);
-		slept = naps(r.pid) - slept;
-	}
-	ok(slept < 20, "then nobody looks for its end any more: %lu times", slept);
-	tell(&r, "1");
-	finish(&r);
-	fake_wait(&f, &f.detached, 1);
-	ok(!r.status && ns && f.cl->header.paced_ns > ns + 1000000,
-	   "so is one that the program ends behind: %llu ns, %llu ns", (unsigned long long)ns,
-	   (unsigned long long)(f.cl ? f.cl->header.paced_ns - ns : 0));
-	fake_stop(&f);
-}
-
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -1244,173 +886,6 @@ static void refused(void)
 		   "and the page says why");
 		fake_stop(&f);
 	}
-}
-
-static const char *checksum(const struct run *r)
-{
-	const char *at = strstr(r->text, "checksum");
-
-	return !r->status && at ? at : NULL;
-}
-
-/*
- * Twins share the original's variables with it and with the host. What the driver does not find by
- * name is copied where nobody can change it; otherwise the kernel has no twin.
- */
-static void variables(void)
-{
-	static char *const what[] = { BUILD "/test/libgsched/variables",
-				      "selftests/libgsched/variables.ptx", NULL };
-	struct run alone, r;
-	pthread_t thread;
-
-	run(false, what, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
-	run(true, what, &r);
-	stirring = false;
-	pthread_join(thread, NULL);
-	same(&r, &alone, "variables of a module");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 &&
-	   f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 10, "original and twin take turns");
-	fake_stop(&f);
-
-	setenv("VGPU_HIDE", "$str,$str$1,$str$2", 1);
-	fake_begin(GSCHED_LEASE_NONE);
-	run(true, what, &r);
-	same(&r, &alone, "literals that the driver does not find");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20, "have a copy: %s",
-	   f.cl ? f.cl->header.why : "");
-	fake_stop(&f);
-
-	setenv("VGPU_HIDE", "quiet", 1);
-	fake_begin(GSCHED_LEASE_NONE);
-	run(true, what, &r);
-	same(&r, &alone, "a variable that the driver does not find");
-	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-	   !strcmp(f.cl->header.why, "step: tier launch: the driver does not find its "
-		   "variable quiet"), "has none: %s",
-	   f.cl ? f.cl->header.why : "");
-	fake_stop(&f);
-	unsetenv("VGPU_HIDE");
-}
-
-/*
- * Functions by pointers from the program's tables, which it has changed before a twin was there.
- * Where it got at them by a way that is not followed, and where kernels change them, there is no
- * twin.
- */
-static void tables(void)
-{
-	static char *const what[] = { BUILD "/test/libgsched/tables",
-				      "selftests/libgsched/tables.ptx", NULL };
-	static char *const aside[] = { BUILD "/test/libgsched/tables",
-				       "selftests/libgsched/tables.ptx", "aside", NULL };
-	struct run alone, r;
-	pthread_t thread;
-
-	run(false, what, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
-	run(true, what, &r);
-	stirring = false;
-	pthread_join(thread, NULL);
-	same(&r, &alone, "tables of functions");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 12, "step has a twin: %llu launches",
-	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0));
-	ok(f.cl && strstr(f.cl->header.why, "turns: tier launch: indirect call of functions that "
-			  "kernels may have replaced in steps"),
-	   "turns has none: %s", f.cl ? f.cl->header.why : "");
-	fake_stop(&f);
-
-	run(false, aside, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	run(true, aside, &r);
-	same(&r, &alone, "tables that it got at by another way");
-	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-	   f.cl->header.managed[GSCHED_TIER_LAUNCH] == 15, "no twin");
-	fake_stop(&f);
-}
-
-/*
- * Texture and surface references: a wing of a task reads what was bound when the task was launched.
- * Where that is not known the original is launched.
- */
-static void textures(void)
-{
-	static char *const what[] = { BUILD "/test/libgsched/textures",
-				      "selftests/libgsched/textures.ptx", NULL };
-	static char *const proc[] = { BUILD "/test/libgsched/textures",
-				      "selftests/libgsched/textures.ptx", "proc", NULL };
-	static char *const unbound[] = { BUILD "/test/libgsched/textures",
-					 "selftests/libgsched/textures.ptx", "unbound", NULL };
-	static char *const odd[] = { BUILD "/test/libgsched/textures",
-				     "selftests/libgsched/textures.ptx", "odd", NULL };
-	struct run alone, r;
-	pthread_t thread;
-	int i;
-
-	run(false, what, &alone);
-	for (i = 0; i < 4; i++) {
-		setenv("GSCHED_RESUMABLE_ALWAYS", i == 3 ? "1" : "0", 1);
-		fake_begin(GSCHED_LEASE_NONE);
-		stirring = true;
-		pthread_create(&thread, NULL, stir, NULL);
-		run(true, i == 2 ? proc : what, &r);
-		stirring = false;
-		pthread_join(thread, NULL);
-		same(&r, &alone, i == 2 ? "references, by cuGetProcAddress" :
-		     i == 3 ? "references, resumable" : "references");
-		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 20 && f.cl->header.wings,
-		   "by twins (%llu launches) and wings (%llu): %s",
-		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
-		   (unsigned long long)(f.cl ? f.cl->header.wings : 0),
-		   f.cl ? f.cl->header.why : "");
-		fake_stop(&f);
-	}
-	unsetenv("GSCHED_RESUMABLE_ALWAYS");
-	for (i = 0; i < 2; i++) {
-		run(false, i ? odd : unbound, &alone);
-		fake_begin(GSCHED_LEASE_NONE);
-		run(true, i ? odd : unbound, &r);
-		same(&r, &alone, i ? "a format that is not the array's" :
-		     "references that are not bound");
-		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-		   f.cl->header.managed[GSCHED_TIER_LAUNCH] >= 4, "the original: %llu launches",
-		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
-		fake_stop(&f);
-	}
-}
-
-/* A program of the runtime API. */
-static void runtime(void)
-{
-	static char *const what[] = {
-		/* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one path */
-		BUILD "/programs/batch-rt", "--blocks", "256", "--threads", "64", "--iters", "300",
-		"--kernels", "3", NULL,
-	};
-	struct run alone, r;
-	pthread_t thread;
-
-	if (access(what[0], X_OK) || access(BUILD "/vgpu/libcudart.so.13", R_OK)) {
-		skip("a program of the runtime API", "not built: no nvcc");
-		return;
-	}
-	run(false, what, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	stirring = true;
-	pthread_create(&thread, NULL, stir, NULL);
-	run(true, what, &r);
-	stirring = false;
-	pthread_join(thread, NULL);
-	ok(checksum(&alone) && checksum(&r) && !strcmp(checksum(&alone), checksum(&r)),
-	   "a program of the runtime API: results as alone");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3,
-	   "and its launches are of tier block");
-	fake_stop(&f);
 }
 
 static void drivers(void)
@@ -1435,19 +910,12 @@ static void drivers(void)
 int main(void)
 {
 	static char *const what[] = { "long", NULL };
-	char shm[64], second[80];
 
-	/* devices of its own: two of these tests may run at a time */
-	snprintf(shm, sizeof(shm), "/dev/shm/gsched-interposer-%d", (int)getpid());
-	snprintf(second, sizeof(second), "%s.1", shm);
-	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
-	setenv("VGPU_SMS", "8", 1);
-	/* as many streams with gates as there are */
-	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+	device_begin("interposer");
 	run(false, steps, &expected);
 	run(false, what, &expected_long);
 	if (!ok(!expected.status && !expected_long.status, "the program alone")) {
-		unlink(shm);
+		device_end();
 		return done();
 	}
 	no_arbiter();
@@ -1467,11 +935,6 @@ int main(void)
 	death();
 	restarted();
 	lost();
-	counted();
-	graphs();
-	dependents();
-	charged();
-	charged_at_end();
 	silent();
 	slow_attach();
 	resident();
@@ -1483,12 +946,7 @@ int main(void)
 	covered();
 	covered_no_more();
 	refused();
-	variables();
-	tables();
-	textures();
-	runtime();
 	drivers();
-	unlink(shm);
-	unlink(second);
+	device_end();
 	return done();
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass slice interposer loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -15,7 +15,7 @@ $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
 # The rooms below launches, with no driver
-$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c)): CPPFLAGS += -Ilibgsched/cuda
+$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c agent.c)): CPPFLAGS += -Ilibgsched/cuda
 CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
 $(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
@@ -25,6 +25,14 @@ TASK_OBJS := $(filter $(B)/obj/libgsched/cuda/task/%,$(CUDA_OBJS))
 $(B)/test/libgsched/slots $(B)/test/libgsched/pass: $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(TASK_OBJS) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
+
+# launch.c is part of the test
+AGENT_OBJS := $(filter-out %/launch.o,$(filter $(B)/obj/libgsched/cuda/launch/%,$(CUDA_OBJS))) \
+	$(B)/obj/libgsched/cuda/process/agent.o
+$(B)/test/libgsched/agent: $(call objs,selftests/libgsched/agent.c) $(AGENT_OBJS) $(TASK_OBJS) \
+		$(CODE_OBJS) $(B)/lib/libgsr.a
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--wrap=ppoll,--wrap=clock_gettime -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 
 $(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
 	@mkdir -p $(@D)
@@ -39,6 +47,8 @@ $(addprefix $(B)/test/libgsched/,app loads-app streams-app devices-app): $(B)/te
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
+$(B)/test/libgsched/app: $(call objs,$(addprefix selftests/libgsched/,app-held.c app-graphs.c))
+
 $(addprefix $(B)/test/libgsched/,variables tables textures): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
@@ -47,11 +57,15 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
-$(B)/test/libgsched/interposer: $(call objs,selftests/libgsched/interposer.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS) \
-		$(addprefix $(B)/test/libgsched/,app variables tables textures libbare.so) $(B)/lib/gsched/libcuda.so.1
+$(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
+LG_MANAGED := $(call objs,selftests/libgsched/managed.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS)
+$(addprefix $(B)/test/libgsched/,interposer accounting modules): $(B)/test/libgsched/%: \
+		$(B)/obj/selftests/libgsched/%.o $(LG_MANAGED) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+$(B)/test/libgsched/interposer: $(addprefix $(B)/test/libgsched/,app libbare.so)
+$(B)/test/libgsched/accounting: $(B)/test/libgsched/app
+$(B)/test/libgsched/modules: $(addprefix $(B)/test/libgsched/,variables tables textures)
 
 $(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_ARBITER) \
 		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/%-app $(B)/test/libgsched/app $(B)/lib/gsched/libcuda.so.1

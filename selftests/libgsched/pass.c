@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a pass over a client's tasks (libgsched/cuda/task/pass.c) learns from the time of a task that
- * has ended, when it reports the end, and how many workers a wing has: without a driver, and with
- * an arbiter that is gone or never asked.
+ * What a pass over a client's tasks (libgsched/cuda/task/pass.c) learns from the time of a task
+ * that has ended, when it reports the end, and how many workers a wing has: without a driver, and
+ * with an arbiter that is gone or never asked.
  */
 #include <pthread.h>
 #include <string.h>
@@ -223,7 +223,8 @@ int main(void)
 	if (!gi_tasks_new(&client))
 		return 1;
 	afresh();
-	ok(gi_tune_tries(&shape.tune) && learnt(0, 0) && shape.samples == 1, "a first task begins a trial");
+	ok(gi_tune_tries(&shape.tune) && learnt(0, 0) && shape.samples == 1,
+	   "a first task begins a trial");
 	run_task(SMS, M, 10 * ALL, true);
 	ok(learnt(0, RAN_NS), "a task on all SMs counts for its time");
 	afresh();

@@ -119,8 +119,9 @@ static bool modules(void)
 	OK(cuMemcpyHtoD(p, &v, 4));
 	IS(NOT_FOUND, cuModuleGetGlobal(&p, &size, module, "nothing"));
 	IS(NO_BINARY_FOR_GPU, cuModuleLoadData(&m, elf));
-	IS(INVALID_PTX, cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k( { ret; }\n", 2,
-					   options, values));
+	IS(INVALID_PTX,
+	   cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_50\n.address_size 64\n"
+			      ".visible .entry k( { ret; }\n", 2, options, values));
 	CHECK(strstr(log, ":4:"));
 	IS(FILE_NOT_FOUND, cuModuleLoad(&m, "/nonexistent.ptx"));
 	IS(INVALID_VALUE, cuModuleLoadData(&m, NULL));

@@ -518,7 +518,9 @@ static void divided(void)
 
 		gsr_launch_order(&a, GSR_ORDER_STRIPES, 4, 4);
 		for (k = 0; k < 100; k++) {
-			uint32_t n = k < 20 ? 0x7fffffff - k : k < 60 ? x * (roll(0x7fffffff) / x) - (k & 1) : roll(0x7fffffff);
+			uint32_t n = k < 20 ? 0x7fffffff - k :
+				     k < 60 ? x * (roll(0x7fffffff) / x) - (k & 1) :
+				     roll(0x7fffffff);
 
 			n &= 0x7fffffff;
 			wrong += (uint32_t)((uint64_t)(2 * n) * a.divide[0].factor >> 32) >>

@@ -584,7 +584,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
 		.flags = (modes ? any_mode() : 0) | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
-		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride, .save_per_sm = per_sm, .save_sms = s.sms,
+		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride,
+		.save_per_sm = per_sm, .save_sms = s.sms,
 		.last_warp = (t->block_dim[0] * t->block_dim[1] * t->block_dim[2] - 1) / 32,
 	};
 	/* blocks that wait for lower ones need these to come first */

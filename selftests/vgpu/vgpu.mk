@@ -45,11 +45,12 @@ $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,selftests/vgpu/cudart.map \
 		-o $@ $(filter %.o,$^) -ldl -lpthread
 
-$(B)/test/vgpu-sched: $(call objs,$(addprefix selftests/vgpu/,test-sched.c sched.c shm.c))
+$(B)/test/vgpu-sched $(B)/test/vgpu-shm: $(B)/test/vgpu-%: $(B)/obj/selftests/vgpu/test-%.o \
+		$(call objs,selftests/vgpu/sched.c selftests/vgpu/shm.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
-TESTS += $(B)/test/vgpu-sched
-FAST_TESTS += $(B)/test/vgpu-sched
+TESTS += $(B)/test/vgpu-sched $(B)/test/vgpu-shm
+FAST_TESTS += $(B)/test/vgpu-sched $(B)/test/vgpu-shm
 
 $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-prepare.c test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
