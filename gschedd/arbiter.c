@@ -17,7 +17,6 @@
 #include <unistd.h>
 #include "gschedd.h"
 
-#define CLIENTS_MAX	256	/* as in the module: changes of bands visit each client */
 struct list_head devices = { &devices, &devices };
 unsigned int n_devices;
 /* the current call returns its grant, so no message */
@@ -215,6 +214,17 @@ static int timer_open(struct source *src, void (*ready)(struct source *, uint32_
 	return err;
 }
 
+/* By the machine's memory and that of a client which has used all its slots. */
+static u32 clients_default(void)
+{
+	uint64_t pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+
+	return gsc_clients_default(pages * page_size,
+				   sizeof(struct conn) + sizeof(struct client) +
+				   sizeof(struct gsched_arb_page) + sizeof(struct gsched_cl_page) +
+				   GSCHED_SLOTS * sizeof(struct gsc_task));
+}
+
 int device_add(const struct device_decl *decl)
 {
 	struct device *dev;
@@ -232,7 +242,7 @@ int device_add(const struct device_decl *decl)
 	if (!dev)
 		return -ENOMEM;
 	dev->decl = *decl;
-	dev->clients_max = CLIENTS_MAX;
+	dev->clients_max = clients_default();
 	err = timer_open(&dev->timer, timer_ready);
 	if (err)
 		goto free_dev;

@@ -360,6 +360,7 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	cJSON_AddStringToObject(o, "planned", why);
 	for (int i = 0; i < GSC_PARAM_COUNT; i++)
 		cJSON_AddNumberToObject(o, gsc_param_name[i], dev->core.param[i]);
+	cJSON_AddNumberToObject(o, "clients_max", dev->clients_max);
 	add_bands(cJSON_AddArrayToObject(o, "bands"), dev, to);
 	groups = cJSON_AddArrayToObject(o, "groups");
 	add_group(groups, &dev->root, to);

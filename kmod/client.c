@@ -15,6 +15,13 @@
 
 static atomic64_t next_id;
 
+/* Memory of a client that has used all its slots */
+u32 gsched_client_bytes(void)
+{
+	return sizeof(struct gsched_client) + gsched_pages_bytes() +
+	       GSCHED_SLOTS * sizeof(struct gsched_slot);
+}
+
 struct gsched_client *gsched_client_new(void)
 {
 	struct gsched_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);

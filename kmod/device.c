@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The device table: which GPUs there are, from DEVICE_ADD to DEVICE_DEL. */
 #include <linux/capability.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -63,7 +64,8 @@ static struct gsched_device *device_new(const struct gsched_device_add *req)
 	hrtimer_init(&dev->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	dev->timer.function = gsched_device_expired;
 	memcpy(dev->uuid, req->uuid, sizeof(dev->uuid));
-	dev->clients_max = GSCHED_CLIENTS_MAX_DEFAULT;
+	dev->clients_max = gsc_clients_default((u64)totalram_pages() << PAGE_SHIFT,
+					       gsched_client_bytes());
 	ret = dev_set_name(&dev->dev, "%s", req->name);
 	if (!ret)
 		ret = gsc_device_init(&dev->core, &gsched_core_ops, req->sms);

@@ -61,7 +61,7 @@ struct gsched_group {
  * @timer: calls gsched_device_expired()
  * @core_when: when the core wants its tick, 0 never (lock)
  * @armed: when @timer expires, 0 never (lock)
- * @clients_max: most clients at once (lock)
+ * @clients_max: most clients at once, as each is looked at with the lock held (lock)
  * @dying: no more attach and mkdir (lock)
  * @events: the file of that name, for who polls it; NULL before and after it is there (lock)
  * @events_notified: the core's n_events when pollers were last woken (lock)
@@ -178,12 +178,6 @@ static inline bool gsched_client_live(const struct gsched_client *client)
 	return smp_load_acquire(&client->attached);
 }
 
-/*
- * Each client is looked at with the device's lock held: this bounds for how long, whoever opens
- * files
- */
-#define GSCHED_CLIENTS_MAX_DEFAULT	256
-
 /* device.c: the device table and the devices' lifetime */
 int gsched_device_add(const struct gsched_device_add *req);
 int gsched_device_del(const struct gsched_device_del *req);
@@ -210,6 +204,7 @@ void gsched_unlock(struct gsched_device *dev, u64 now);
 enum hrtimer_restart gsched_device_expired(struct hrtimer *timer);
 
 /* client.c */
+u32 gsched_client_bytes(void);
 struct gsched_client *gsched_client_new(void);
 void gsched_client_free(struct gsched_client *client);
 int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req);
@@ -223,6 +218,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event);
 
 /* pages.c */
+size_t gsched_pages_bytes(void);
 int gsched_pages_alloc(struct gsched_client *client);
 void gsched_pages_free(struct gsched_client *client);
 int gsched_pages_mmap(struct gsched_client *client, struct vm_area_struct *vma);

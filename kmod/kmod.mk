@@ -9,6 +9,8 @@ KMOD_RELEASES := $(if $(KDIR),$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(K
 KMOD_KDIR = $(if $(KDIR),$(KDIR),/usr/src/linux-headers-$(1))
 KMOD_SRCS := $(wildcard Kbuild kmod/*.[ch] kmod/compat/*.c kmod/core/*.[ch] uapi/linux/*.h)
 KMOD_PIN_SRCS := $(wildcard selftests/kmod/pin/*)
+# CONFIG_GSCHED_KUNIT_TEST=m: with the KUnit tests, for a KDIR that has KUnit
+KMOD_KUNIT_SRCS := $(wildcard selftests/kunit/*.[ch])
 KMOD_MODULES := $(foreach r,$(KMOD_RELEASES),build/kmod/$(r)/gsched.ko build/kmod/$(r)/pin/gsched_pin.ko)
 # Debian ships no vmlinux to make BTF from: say so, instead of being warned
 KMOD_FLAGS := CONFIG_DEBUG_INFO_BTF_MODULES= W=1
@@ -21,8 +23,8 @@ kmod_mirror = for f in $(1); do d=$(3)/$${f\#$(2)}; mkdir -p "$${d%/*}"; ln -sfn
 	find $(3) -xtype l -delete
 
 define kmod_rules
-build/kmod/$(1)/gsched.ko: $(KMOD_SRCS)
-	@$$(call kmod_mirror,$(KMOD_SRCS),,build/kmod/$(1))
+build/kmod/$(1)/gsched.ko: $(KMOD_SRCS) $(if $(CONFIG_GSCHED_KUNIT_TEST),$(KMOD_KUNIT_SRCS))
+	@$$(call kmod_mirror,$$^,,build/kmod/$(1))
 	+@$(MAKE) -C $(call KMOD_KDIR,$(1)) M=$(CURDIR)/build/kmod/$(1) $(KMOD_FLAGS) modules
 	@touch $$@
 
@@ -85,8 +87,8 @@ TESTS += $(KMOD_QEMU_TESTS)
 # The same on a kernel that finds bugs, and the fuzzer for a minute. Beside the stock ones: those are what people run, and
 # have no time for all of that. The kernel is built with all else, in some three minutes of two processors, and kept.
 KMOD_DEBUG_TESTS := build/test/qemu-debug build/test/qemu-debug-fuzz
-build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) $(KMOD_PIN_SRCS) $(KMOD_TESTS) \
-		build/bin/gschedctl
+build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) $(KMOD_PIN_SRCS) \
+		$(KMOD_KUNIT_SRCS) $(KMOD_TESTS) build/bin/gschedctl
 	@mkdir -p $(@D)
 	+@selftests/qemu/debug-kernel
 	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel test\n' >$@
@@ -122,7 +124,8 @@ lint-sparse: $(KMOD_MODULES)
 			CF=-D__CHECK_ENDIAN__ modules 2>&1 >/dev/null); \
 		if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; done; echo "sparse: clean"
 
-KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch])
+KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch]) \
+	$(filter-out %/exports.c,$(KMOD_KUNIT_SRCS))
 lint-checkpatch: $(KMOD_HARNESS)
 	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=100 \
 		--ignore MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f $(KMOD_CHECKPATCH)

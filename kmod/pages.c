@@ -42,6 +42,12 @@ static_assert(offsetof(struct gsched_cl_slot, blocks) == 24);
 static_assert(offsetof(struct gsched_cl_slot, finished) == 56);
 static_assert(IS_ALIGNED(CL_OFFSET, PAGE_SIZE) && ARB_OFFSET + ARB_LENGTH <= CL_OFFSET);
 
+/* Memory of a client's pages */
+size_t gsched_pages_bytes(void)
+{
+	return ARB_LENGTH + CL_LENGTH;
+}
+
 int gsched_pages_alloc(struct gsched_client *client)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;

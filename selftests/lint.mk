@@ -2,7 +2,7 @@
 # `make lint` beyond the module: cppcheck and clang-tidy (.clang-tidy) over what runs in userspace, the core in its userspace
 # form included, shellcheck, and which room of the interposer and of the rewriter calls which. Every message fails. clang-tidy looks again only at
 # what changed; -j helps. The module in selftests/kmod/pin is looked at with the module (kmod.mk).
-LINT_SRCS := $(filter-out selftests/kmod/pin/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*/*.c rewriter/*.c rewriter/*/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
+LINT_SRCS := $(filter-out selftests/kmod/pin/% selftests/kunit/%,$(sort $(wildcard gschedd/*.c libgsched/*.c libgsched/cuda/*/*.c rewriter/*.c rewriter/*/*.c kmod/core/*.c selftests/*/*.c selftests/*/*/*.c)))
 LINT_INC := $(INC) -I$(B)/obj -Ikmod/core -Ilibgsched -Ilibgsched/cuda
 LINT_DEFS := -D_GNU_SOURCE -DBUILD='"$(B)"' -DGSCHED_LIBDIR='"$(LIBDIR)"'
 LINT += lint-cppcheck lint-clang-tidy lint-shellcheck lint-rooms

@@ -686,6 +686,14 @@ struct gsc_device {
 #define GSC_MAX_SLOWDOWN_DEFAULT	200
 
 /*
+ * How many clients a device takes unless somebody says otherwise: as many as fit into 1/1024 of
+ * @memory with @each bytes, within these bounds. With the upper one a single user, who has half of
+ * the places at most, has no more than 256 * GSCHED_SLOTS tasks adopted under one lock.
+ */
+#define GSC_CLIENTS_LEAST	64
+#define GSC_CLIENTS_MOST	512
+u32 gsc_clients_default(u64 memory, u32 each);
+/*
  * Half of what the others leave at most: one user never has all there is, and neither do two or
  * three together. @mine of @all that are taken, of @max.
  */

@@ -341,6 +341,13 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	arm_timer(dev);
 }
 
+u32 gsc_clients_default(u64 memory, u32 each)
+{
+	u64 n = div_u64(memory >> 10, each);
+
+	return min_t(u64, max_t(u64, n, GSC_CLIENTS_LEAST), GSC_CLIENTS_MOST);
+}
+
 bool gsc_share_has_room(u32 mine, u32 all, u32 max)
 {
 	u32 others = all - mine;

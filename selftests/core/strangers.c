@@ -177,6 +177,20 @@ static void room_for_others(void)
 	       dev.root.stats.events[GSC_EVENT_REFUSED] == 4);
 }
 
+static void places_follow_memory(void)
+{
+	const u64 gib = 1ULL << 30;
+	const u32 each = 40 << 10;
+
+	EXPECT(gsc_clients_default(8 * gib, each) == 204);
+	EXPECT(gsc_clients_default(16 * gib, each) == 409);
+	EXPECT(gsc_clients_default(16 * gib, 2 * each) == 204);
+	EXPECT(gsc_clients_default(0, each) == GSC_CLIENTS_LEAST);
+	EXPECT(gsc_clients_default(gib, each) == GSC_CLIENTS_LEAST);
+	EXPECT(gsc_clients_default(64 * gib, each) == GSC_CLIENTS_MOST);
+	EXPECT(gsc_clients_default(U64_MAX, 1) == GSC_CLIENTS_MOST);
+}
+
 /* An opaque kernel on the whole device that is never completed: equals wait for half a second */
 static void who_never_completes_is_overdue(void)
 {
@@ -371,7 +385,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user),
-	TEST(turns_go_by_user), TEST(room_for_others),
+	TEST(turns_go_by_user), TEST(room_for_others), TEST(places_follow_memory),
 	TEST(who_never_completes_is_overdue), TEST(who_never_completes_may_wait_for_what_follows),
 	TEST(who_waits_for_what_follows_goes_on_below_others),
 	TEST(lower_ranks_wait_for_an_opaque_task),

@@ -165,6 +165,11 @@ expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
 expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" \
 	"$ctl" device set mode=sideways
+# a client takes about 40 KiB
+"$ctl" status --json | jq -e --argjson mem "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)" '
+	def places($kib): $mem / 1024 / $kib | [[., 64] | max, 512] | min | floor;
+	.devices[0].clients_max | . >= places(48) and . <= places(32)' >/dev/null
+ok $? "places for clients by the machine's memory"
 expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20 max_slowdown=300
 expect 1 "switch_us is 10 to 10000" "device set, a number out of range" \
 	"$ctl" device set switch_us=1
@@ -290,7 +295,7 @@ kill "$sleeper"
 wait "$sleeper" 2>/dev/null
 sleeper=
 "$ctl" group delete elsewhere
-"$ctl" device set switch_us=170 max_overhead=30 policy=hpf mode=spatial
+"$ctl" device set switch_us=170 max_overhead=30 policy=hpf mode=spatial clients_max=77
 expect 1 'device (first): switch_us: "1": Invalid argument; switch_us is 10' \
 	"of a device: the last is refused" \
 	"$ctl" device set mode=temporal clients_max=3 policy=ffs max_overhead=40 switch_us=1
@@ -300,7 +305,7 @@ expect 1 "clients_max is a number" "and that are numbers" \
 	"$ctl" device set switch_us=180 mode=temporal clients_max=-1
 "$ctl" status --json |
 	jq -e '.devices[0] | .mode == "spatial" and .policy == "hpf" and .switch_us == 170 and
-	.max_overhead == 30' >/dev/null
+	.max_overhead == 30 and .clients_max == 77' >/dev/null
 ok $? "all are as before"
 
 # showconf, setconf

@@ -202,7 +202,7 @@ TEST_F(failnth, attach_again)
  * Until it fails, an attach may have come so far that a dump meets the client. When that goes, all
  * behind it move up, of which the dump has to tell.
  */
-TEST_F(failnth, attach_interrupts_a_dump)
+TEST_F_TIMEOUT(failnth, attach_interrupts_a_dump, 120)
 {
 	enum { N = 2 };
 	int fd[N], i, n, asks = nl_open(), nl = nl_open(), failing, ret, failed = 0, interrupted = 0;

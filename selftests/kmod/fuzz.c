@@ -6,9 +6,14 @@
  * After each program nothing may be left: no client, no capacity in use, no group. A splat ends the guest.
  *
  * GSCHED_FUZZ_SECONDS, default 5; GSCHED_FUZZ_SEED, default 1. A program that fails is printed.
+ *
+ * GSCHED_FUZZ_THREADS, default 1: so many programs run at the same time, on the same descriptors. A
+ * kernel that looks for data races finds them then; a seed no longer tells what happens.
  */
 #include <linux/kcov.h>
-#include <sys/time.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "common.h"
@@ -21,6 +26,9 @@
 #define KEPT_MAX	4096
 #define COVER_WORDS	(256 << 10)
 #define SEEN_BITS	18
+#define THREADS_MAX	8
+/* of a program beside others, to meet them in more places */
+#define REPEATS		8
 
 enum kind {
 	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP, OP_SCRIBBLE, OP_MKDIR,
@@ -56,10 +64,21 @@ static const unsigned int numbers[] = {
 	0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
 };
 
-static int fds[FDS] = { -1, -1, -1, -1 };
+/* One that executes programs; the first one is the test itself */
+struct runner {
+	struct program program;
+	pthread_t thread;
+	timer_t timer;
+	int cover_fd;
+	uint64_t *cover;	/* NULL: there is no KCOV */
+};
+
+static _Atomic int fds[FDS] = { -1, -1, -1, -1 };
 static int nl = -1, nl_id;
-static uint64_t *cover;
-static int cover_fd = -1;
+static struct runner runners[THREADS_MAX];
+static unsigned int n_runners;
+static pthread_barrier_t begin, end;	/* of a round: a program of each runner */
+static bool over;
 static uint64_t seen[1 << (SEEN_BITS - 6)];
 static struct program *kept;
 static unsigned int n_kept, n_seen;
@@ -176,7 +195,7 @@ static void submit_op(int fd, const unsigned int *arg)
 /* Any call with any bytes, at the end of a page, before an unmapped one */
 static void raw_op(int fd, const unsigned int *arg)
 {
-	static unsigned char *page;
+	static _Thread_local unsigned char *page;
 	unsigned int i, at;
 
 	if (!page) {
@@ -339,7 +358,8 @@ static void netlink_op(const unsigned int *arg)
 
 static void execute(const struct op *op)
 {
-	int *fd = &fds[op->arg[0] % FDS];
+	_Atomic int *at = &fds[op->arg[0] % FDS];
+	int fd = *at;
 	struct gsched_report report = {
 		.size = stated_size(op->arg[1] + 1, sizeof(report)), .flags = op->arg[2] % 18, .activity = op->arg[3] % 4,
 		.slice_us = op->arg[4], .slice_error = op->arg[5] % 3, .prioritised = op->arg[1] % 3, .block_us = op->arg[5],
@@ -352,41 +372,44 @@ static void execute(const struct op *op)
 
 	switch (op->kind) {
 	case OP_OPEN:
-		if (*fd < 0)
-			*fd = gopen();
+		if (fd >= 0)
+			break;
+		fd = gopen();
+		if (!atomic_compare_exchange_strong(at, &(int) { -1 }, fd))
+			close(fd);
 		break;
 	case OP_CLOSE:
-		if (*fd >= 0)
-			close(*fd);
-		*fd = -1;
+		fd = atomic_exchange(at, -1);
+		if (fd >= 0)
+			close(fd);
 		break;
 	case OP_ATTACH:
-		attach_op(*fd, op->arg);
+		attach_op(fd, op->arg);
 		break;
 	case OP_SUBMIT:
-		submit_op(*fd, op->arg);
+		submit_op(fd, op->arg);
 		break;
 	case OP_COMPLETE:
-		xioctl(*fd, GSCHED_IOC_COMPLETE, &done);
+		xioctl(fd, GSCHED_IOC_COMPLETE, &done);
 		break;
 	case OP_REPORT:
-		xioctl(*fd, GSCHED_IOC_REPORT, &report);
+		xioctl(fd, GSCHED_IOC_REPORT, &report);
 		break;
 	case OP_RAW:
-		raw_op(*fd, op->arg);
+		raw_op(fd, op->arg);
 		break;
 	case OP_READ:
-		if (read(*fd, events, op->arg[1] % sizeof(events)) < 0 && errno == EFAULT)
+		if (read(fd, events, op->arg[1] % sizeof(events)) < 0 && errno == EFAULT)
 			abort();
 		break;
 	case OP_MAP:
-		map_op(*fd, op->arg);
+		map_op(fd, op->arg);
 		break;
 	case OP_SCRIBBLE:
-		scribble_op(*fd, op->arg);
+		scribble_op(fd, op->arg);
 		break;
 	case OP_DEVICE:
-		device_op(*fd, op->arg);
+		device_op(fd, op->arg);
 		break;
 	case OP_NETLINK:
 		netlink_op(op->arg);
@@ -404,19 +427,23 @@ static void clean_up(int admin)
 	unsigned int i;
 
 	for (i = 0; i < FDS; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
+		int fd = atomic_exchange(&fds[i], -1);
+
+		if (fd >= 0)
+			close(fd);
 	}
 	for (i = 0; i < ARRAY_SIZE(made); i++) {
 		snprintf(path, sizeof(path), ROOT "/%s", made[i]);
 		rmdir(path);
 	}
 	del_device(admin, (const unsigned char *)"fuzz-other-gpu\0\0");
+	/* while one had taken the test's device away, another may have had its name */
+	if (n_runners > 1)
+		add_device(admin, DEV_NAME, dev_uuid, DEV_SMS);
 }
 
-/* Code that was not reached before by any program; counts it as reached */
-static unsigned int new_code(void)
+/* Code of a runner's program that was not reached before by any; counts it as reached */
+static unsigned int new_code(const uint64_t *cover)
 {
 	unsigned int found = 0;
 	uint64_t i, n;
@@ -436,19 +463,79 @@ static unsigned int new_code(void)
 	return found;
 }
 
-static void run(const struct program *p, int admin)
+static void trace_code(const struct runner *r)
 {
-	unsigned int i;
+	if (!r->cover)
+		return;
+	__atomic_store_n(&r->cover[0], 0, __ATOMIC_RELAXED);
+	ioctl(r->cover_fd, KCOV_ENABLE, KCOV_TRACE_PC);
+}
 
-	if (cover) {
-		__atomic_store_n(&cover[0], 0, __ATOMIC_RELAXED);
-		ioctl(cover_fd, KCOV_ENABLE, KCOV_TRACE_PC);
+static void run(struct runner *r)
+{
+	unsigned int i, n;
+
+	trace_code(r);
+	for (n = n_runners > 1 ? REPEATS : 1; n; n--)
+		for (i = 0; i < r->program.n; i++)
+			execute(&r->program.op[i]);
+}
+
+static void trace_no_code(const struct runner *r)
+{
+	if (r->cover)
+		ioctl(r->cover_fd, KCOV_DISABLE, 0);
+}
+
+static void open_cover(struct runner *r)
+{
+	r->cover_fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
+	if (r->cover_fd < 0 || ioctl(r->cover_fd, KCOV_INIT_TRACE, COVER_WORDS))
+		return;
+	r->cover = mmap(NULL, COVER_WORDS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, r->cover_fd, 0);
+	if (r->cover == MAP_FAILED)
+		abort();
+}
+
+/* A SUBMIT that waits is interrupted: every runner gets a signal of its own */
+static void start_timer(struct runner *r)
+{
+	struct itimerspec every = {
+		.it_interval.tv_nsec = 20000000, .it_value.tv_nsec = 20000000,
+	};
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+
+	event._sigev_un._tid = (int)syscall(SYS_gettid);
+	if (timer_create(CLOCK_MONOTONIC, &event, &r->timer) ||
+	    timer_settime(r->timer, 0, &every, NULL))
+		abort();
+}
+
+static void *runner_main(void *arg)
+{
+	struct runner *r = arg;
+
+	start_timer(r);
+	for (;;) {
+		pthread_barrier_wait(&begin);
+		if (over)
+			break;
+		run(r);
+		trace_no_code(r);
+		pthread_barrier_wait(&end);
 	}
-	for (i = 0; i < p->n; i++)
-		execute(&p->op[i]);
+	timer_delete(r->timer);
+	return NULL;
+}
+
+/* The programs of all runners, side by side. What they leave is traced as the first one's */
+static void run_round(int admin)
+{
+	pthread_barrier_wait(&begin);
+	run(&runners[0]);
+	pthread_barrier_wait(&end);
 	clean_up(admin);
-	if (cover)
-		ioctl(cover_fd, KCOV_DISABLE, 0);
+	trace_no_code(&runners[0]);
 }
 
 static void print_program(const struct program *p)
@@ -492,9 +579,7 @@ FIXTURE(fuzz) {
 
 FIXTURE_SETUP(fuzz)
 {
-	/* a SUBMIT that waits is interrupted */
 	struct sigaction act = { .sa_handler = on_alarm };
-	struct itimerval every = { .it_interval.tv_usec = 20000, .it_value.tv_usec = 20000 };
 	static const char *const mcgrps[] = { GSCHED_MCGRP_EVENTS, GSCHED_MCGRP_TASKS };
 	unsigned int i;
 	int mcgrp = 0;
@@ -509,21 +594,27 @@ FIXTURE_SETUP(fuzz)
 	}
 	kept = calloc(KEPT_MAX, sizeof(*kept));
 	ASSERT_NE(NULL, kept);
-	cover_fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
-	if (cover_fd >= 0 && !ioctl(cover_fd, KCOV_INIT_TRACE, COVER_WORDS)) {
-		cover = mmap(NULL, COVER_WORDS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, cover_fd, 0);
-		ASSERT_NE(MAP_FAILED, cover);
-	}
-	sigaction(SIGVTALRM, &act, NULL);
 	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &every, NULL);
+	n_runners = setting("GSCHED_FUZZ_THREADS", 1);
+	ASSERT_TRUE(n_runners >= 1 && n_runners <= THREADS_MAX);
+	pthread_barrier_init(&begin, NULL, n_runners);
+	pthread_barrier_init(&end, NULL, n_runners);
+	for (i = 0; i < n_runners; i++)
+		open_cover(&runners[i]);
+	start_timer(&runners[0]);
+	for (i = 1; i < n_runners; i++)
+		ASSERT_EQ(0, pthread_create(&runners[i].thread, NULL, runner_main, &runners[i]));
 }
 
 FIXTURE_TEARDOWN(fuzz)
 {
-	struct itimerval never = { 0 };
+	unsigned int i;
 
-	setitimer(ITIMER_REAL, &never, NULL);
+	over = true;
+	pthread_barrier_wait(&begin);
+	for (i = 1; i < n_runners; i++)
+		pthread_join(runners[i].thread, NULL);
+	timer_delete(runners[0].timer);
 	close(nl);
 	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
 	close(self->admin);
@@ -532,29 +623,38 @@ FIXTURE_TEARDOWN(fuzz)
 
 TEST_F_TIMEOUT(fuzz, programs, 3600)
 {
-	unsigned int seconds = setting("GSCHED_FUZZ_SECONDS", 5), runs = 0;
+	unsigned int seconds = setting("GSCHED_FUZZ_SECONDS", 5), runs = 0, i;
 	time_t until = time(NULL) + seconds;
 	const char *left = NULL;
-	struct program p;
+	struct program *p;
 
 	state = 0x9e3779b97f4a7c15ull * (1 + setting("GSCHED_FUZZ_SEED", 1));
 	while (time(NULL) < until && !left) {
-		p = n_kept && roll(8) ? kept[roll(n_kept)] : random_program();
-		if (n_kept)
-			mutate(&p);
-		run(&p, self->admin);
-		runs++;
-		if (new_code() && n_kept < KEPT_MAX)
-			kept[n_kept++] = p;
+		for (i = 0; i < n_runners; i++) {
+			p = &runners[i].program;
+			/* the same on the same descriptors meets itself most often */
+			if (i && roll(2)) {
+				*p = runners[0].program;
+				continue;
+			}
+			*p = n_kept && roll(8) ? kept[roll(n_kept)] : random_program();
+			if (n_kept)
+				mutate(p);
+		}
+		run_round(self->admin);
+		runs += n_runners;
+		for (i = 0; i < n_runners; i++)
+			if (new_code(runners[i].cover) && n_kept < KEPT_MAX)
+				kept[n_kept++] = runners[i].program;
 		left = leftovers();
 	}
-	if (left)
-		print_program(&p);
+	for (i = 0; left && i < n_runners; i++)
+		print_program(&runners[i].program);
 	EXPECT_EQ(NULL, left) TH_LOG("after program %u: %s", runs, left);
 	/* a program takes a fraction of a millisecond: with fewer the machine stood still */
 	EXPECT_GT(runs, seconds);
-	printf("# %u programs, %s: %u places of the module's code, %u programs kept\n", runs,
-	       cover ? "guided by coverage" : "without coverage", n_seen, n_kept);
+	printf("# %u programs, %u at a time, %s: %u places of the module's code, %u programs kept\n",
+	       runs, n_runners, runners[0].cover ? "guided by coverage" : "without coverage", n_seen, n_kept);
 	fflush(stdout);
 }
 

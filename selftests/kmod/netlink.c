@@ -206,7 +206,7 @@ TEST_F(netlink, clients_and_tasks)
 }
 
 /* More than fits into one message; and the same while something comes */
-TEST_F_TIMEOUT(netlink, parts, 300)
+TEST_F_TIMEOUT(netlink, parts, 600)
 {
 	enum { N = 8 };
 	struct nl_request req = nl_request(self->family, GSCHED_CMD_TASK_GET, NLM_F_DUMP);
