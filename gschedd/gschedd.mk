@@ -30,7 +30,7 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsched.so
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a -L$(B)/lib -lgsched -lcjson -lsmartcols -lnl-genl-3 -lnl-3 -ldl -lm
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit qos)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit qos windows)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 
@@ -44,13 +44,13 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl scope qos): \
+$(addprefix $(B)/selftests/gschedd/,ctl mps-ctl scope qos windows): \
 $(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
 	@chmod +x $@
 
-$(B)/selftests/gschedd/qos: | $(B)/programs/latency-drv $(B)/programs/batch-drv $(B)/vgpu/libcuda.so.1 $(B)/lib/gsched/libcuda.so.1
+$(addprefix $(B)/selftests/gschedd/,qos windows): | $(B)/programs/latency-drv $(B)/programs/batch-drv $(B)/vgpu/libcuda.so.1 $(B)/lib/gsched/libcuda.so.1
 $(B)/selftests/gschedd/mps: | $(B)/selftests/gschedd/fakemps
 $(B)/selftests/gschedd/mps-ctl: | $(B)/selftests/gschedd/fakemps $(B)/selftests/gschedd/fakenvml.so
 $(B)/selftests/gschedd/scope: | $(B)/selftests/gschedd/fakesystemd
