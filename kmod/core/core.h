@@ -800,9 +800,9 @@ int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);
 /*
  * Install an allocation, as policy plan: "TIME PATH=MIN-MAX ..." with the time to live in ms, at
  * most a minute, and groups by their paths, which @find knows, in CapSM; "PATH=CAPSM" is both; or
- * "none", which ends the one in force. "!" behind the numbers: not even lent while it has nothing to
- * run (plan.c). -EINVAL, also for a group twice, below another one, the root,
- * and for minima that are more than the device; -ENOENT no such group. The errors leave the old plan.
+ * "none", which ends the one in force. "!" behind the numbers: not even lent while it has nothing
+ * to run (plan.c). -EINVAL, also for a group twice, below another one, the root, and for minima
+ * that are more than the device; -ENOENT no such group. The errors leave the old plan.
  */
 int gsc_device_plan(struct gsc_device *dev, const char *text,
 		    struct gsc_group *(*find)(void *arg, const char *path, size_t len), void *arg,

@@ -6,9 +6,9 @@
  * within its own; groups without one share the rest by weight, as under ffs. It is installed as a
  * whole, in one decision.
  *
- * Beyond that groups with a latency target come first, so one with a min of 0 takes what it wants up
- * to its max, while it has something to run. Where the plan says "!" the min is a capsm.reserve, too
- * (standby.c), and others do not have it meanwhile, however soon they would be gone.
+ * Beyond that groups with a latency target come first, so one with a min of 0 takes what it wants
+ * up to its max, while it has something to run. Where the plan says "!" the min is a capsm.reserve,
+ * too (standby.c), and others do not have it meanwhile, however soon they would be gone.
  *
  * A plan has a time to live. Whoever makes plans renews them; one that has died or hangs does not,
  * and when the time is over the policy that was there before takes over.

@@ -305,8 +305,9 @@ static void whatever_comes(void)
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(in_one_commit), TEST(ranges), TEST(kept_free), TEST(targets_first), TEST(words), TEST(limits_hold), TEST(it_expires),
-		TEST(refused), TEST(whatever_comes),
+		TEST(in_one_commit), TEST(ranges), TEST(kept_free), TEST(targets_first),
+		TEST(words), TEST(limits_hold), TEST(it_expires), TEST(refused),
+		TEST(whatever_comes),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
