@@ -68,10 +68,10 @@ static int next_entry(struct reader *reader, struct entry *entry)
 		return -ENOENT;
 	if (!entry->group->parent)
 		return -EINVAL;
-	end = next_number(end + 1, "-! \n", sms, &entry->min);
+	end = next_number(end + 1, "-!\n ", sms, &entry->min);
 	entry->max = entry->min;
 	if (end && *end == '-')
-		end = next_number(end + 1, "! \n", sms, &entry->max);
+		end = next_number(end + 1, "!\n ", sms, &entry->max);
 	if (!end || !entry->max || entry->max < entry->min)
 		return -EINVAL;
 	entry->keeps = *end == '!';
