@@ -341,7 +341,7 @@ static size_t make_shares(struct qos *q, struct qos_share *share, struct qos_gro
 		};
 	set_bounds(share, n, q->sms);
 	for (size_t i = 0; i < n; i++)
-		if (share[i].facing)
+		if (of[i] && share[i].facing)
 			set_need(q, of[i], &share[i], now);
 	return n;
 }
