@@ -252,13 +252,17 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 static void close_wing(struct gi_slot *s, unsigned int k)
 {
 	CUstreamBatchMemOpParams op = { 0 };
+	CUresult rc;
 
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op.writeValue.address = s->cx->words_dev + offsetof(struct gi_words, done) +
 				k * sizeof(uint32_t);
 	op.writeValue.value = s->wing_ticket[k];
-	if (!gi_real.cuStreamBatchMemOp_v2(s->cx->wing_stream[k], 1, &op, 0))
+	rc = gi_real.cuStreamBatchMemOp_v2(s->cx->wing_stream[k], 1, &op, 0);
+	if (!rc)
 		s->closed |= 1u << k;
+	else if (rc == CUDA_ERROR_DEINITIALIZED)	/* the program ends */
+		gi_store(&s->cx->words->done[k], s->wing_ticket[k]);
 }
 
 /* Of a task that has ended */
