@@ -120,6 +120,8 @@ static CUresult state(const struct CUctx_st *ctx)
 {
 	if (!vg.initialized)
 		return CUDA_ERROR_NOT_INITIALIZED;
+	if (vg.ended)
+		return CUDA_ERROR_DEINITIALIZED;
 	return ctx ? ctx->gpu->sticky : vg.n_gpus == 1 ? vg.gpu[0].sticky : CUDA_SUCCESS;
 }
 

@@ -158,6 +158,14 @@ static void in_child(void)
 	vg_rm_child();
 }
 
+/* As the driver does during exit(). Kernels run on */
+static void end_calls(void)
+{
+	vg_enter_any();
+	vg.ended = true;
+	vg_leave(CUDA_SUCCESS);
+}
+
 CUDADRV_API CUresult cuInit(unsigned int flags)
 {
 	static bool registered;
@@ -195,8 +203,10 @@ CUDADRV_API CUresult cuInit(unsigned int flags)
 	vgpu_globaltimer = vg_now;
 	vgpu_access_ok = vg_access_ok;
 	vgpu_access_why = vg_access_why;
-	if (!registered)
+	if (!registered) {
 		pthread_atfork(NULL, NULL, in_child);
+		atexit(end_calls);
+	}
 	registered = true;
 	vg.initialized = true;
 	return vg_leave(CUDA_SUCCESS);

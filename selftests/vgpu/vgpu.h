@@ -186,6 +186,7 @@ struct vg_state {
 	uint64_t key;			/* our channel group's: see vg_key_from_env() */
 	int server;			/* its MPS server's pidfd, -1 none */
 	bool initialized;
+	bool ended;			/* the process exits: calls fail from now on */
 	uint64_t seed;			/* $VGPU_SEED: the order of warps and lanes; 0: in turn */
 	bool shuffle;			/* $VGPU_SHUFFLE: blocks start in an order by the seed */
 	struct CUctx_st *contexts;
