@@ -29,10 +29,11 @@ group_create a
 group_write a capsm.max 1
 GSCHED_DEBUG=1 "$ctl" run --group a -- "${batch[@]}" >"$OUT/a" 2>"$OUT/log" &
 pid=$!
-# has SMS: workers of so many SMs run, of 16 each, but for one of 16
+# has SMS: workers of so many SMs run, of 16 each, but for one of 16; and those that landed on other
+# SMs have left
 has() {
-	"$ctl" status --json | jq -e --argjson sms "$1" \
-		'.devices[0].clients[0].slots[0] | .launched - .left >= $sms * 15' >/dev/null
+	"$ctl" status --json | jq -e --argjson sms "$1" '.devices[0].clients[0].slots[0] |
+		.launched - .left >= $sms * 15 and .launched - .left <= $sms * 16' >/dev/null
 }
 wait_for 20 has 1
 ok $? "one SM"
