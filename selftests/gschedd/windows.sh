@@ -20,7 +20,7 @@ cleanup() {
 trap cleanup EXIT
 command -v jq >/dev/null || { echo "1..0 # SKIP no jq"; exit; }
 
-batch=("$B/programs/batch-drv" --blocks 20000 --threads 32 --iters 300 --kernels 1)
+batch=("$B/programs/batch-drv" --blocks 150000 --threads 32 --iters 300 --kernels 1)
 alone=$("${batch[@]}" | jq -r .checksum)
 rm -f "/dev/shm/$VGPU_NAME"
 
@@ -37,12 +37,12 @@ has() {
 }
 wait_for 20 has 1
 ok $? "one SM"
-for sms in $(seq 2 20); do
+for sms in $(seq 2 30); do
 	group_write a capsm.max "$sms"
 	wait_for 20 has "$sms" || break
 done
-[ "$sms" = 20 ] && has 20
-ok $? "raised 19 times, and each time it has that many"
+[ "$sms" = 30 ] && has 30
+ok $? "raised 29 times, and each time it has that many"
 grep -q "its workers leave and come back" "$OUT/log"
 ok $? "once there was no stream, and all its workers left"
 group_write a capsm.max max
