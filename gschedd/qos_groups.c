@@ -53,6 +53,11 @@ void qos_group(struct qos *q, const char *path, uint32_t target_us, uint32_t wei
 	if (!g->target_us != !target_us)
 		g->model = (struct qos_model){ 0 };
 	g->model.quantile = target_us ? 0.97 : 0.5;
+	/* what was late for another target may not be for this one */
+	if (g->target_us != target_us) {
+		g->trial = g->late = 0;
+		g->stay = g->kept ? g->stay : 0;
+	}
 	g->target_us = target_us;
 	g->budget_us = target_us * (1 - q->opt.margin);
 	g->weight = weight ? weight : 1;

@@ -586,6 +586,9 @@ static void first_tests(void)
 	load(&web, 140);
 	ok(!q.group[1].kept && q.group[1].stay > 4000,
 	   "late, too: without one, and not tried soon (%s)", plan);
+	groups(900);
+	load(&web, 60);
+	ok(q.group[1].kept, "but at once for another target (%s)", plan);
 
 	/* two with a target, of which one has a quota */
 	start_without(5000);
