@@ -352,7 +352,7 @@ static bool needs_change(const struct qos *q, const struct qos_share *share, siz
 	if (q->regrouped || !q->active)
 		return true;
 	for (size_t i = 0; i < n; i++)
-		if (share[i].facing && share[i].need != of[i]->sms)
+		if (of[i] && share[i].facing && share[i].need != of[i]->sms)
 			return true;
 	return false;
 }
