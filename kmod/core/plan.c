@@ -178,12 +178,20 @@ int gsc_plan_show(const struct gsc_device *dev, char *buf, size_t size)
 	return scnprintf(buf, size, "none");
 }
 
+/* It or a group above it has a latency target */
+static bool has_target(const struct gsc_group *group)
+{
+	while (group && !group->latency_us)
+		group = group->parent;
+	return group;
+}
+
 static void order(struct gsc_band *band, u64 now)
 {
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &band->tasks, node) {
-		task->rank = task->client->group->latency_us != 0;
+		task->rank = has_target(task->client->group);
 		task->want = task->demand;
 		task->need = task->want;
 	}

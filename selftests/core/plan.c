@@ -147,6 +147,11 @@ static void targets_first(void)
 	EXPECT(client[1].window % (SM * SMS) % SM == 512 && sms_of(1) == 100);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_LATENCY, "0"));
 	EXPECT(sms_of(0) == 44 && sms_of(1) == 44 && sms_of(2) == 44);
+	/* and those below one */
+	gsc_client_move(&client[1], &sub, clock_ns);
+	EXPECT(!store(&group[7], GSC_FILE_GPU_LATENCY, "1000"));
+	EXPECT(!plan("60000 7=0-132"));
+	EXPECT(sms_of(0) == 0 && sms_of(1) == 132 && sms_of(2) == 0);
 }
 
 static void words(void)

@@ -68,7 +68,7 @@ static unsigned int pick_stream(struct gi_slot *s)
 	return idle_stream(s);
 }
 
-/* A write by a stream that does not wait until the GPU is idle, as one behind a barrier may */
+/* @wide: of 64 bits, else of 32 */
 static void set_write(CUstreamBatchMemOpParams *op, CUdeviceptr address, uint64_t value, bool wide)
 {
 	op->writeValue.operation = wide ? CU_STREAM_MEM_OP_WRITE_VALUE_64 :
@@ -147,6 +147,21 @@ static uint32_t workers_stalled(const struct gi_slot *s, uint64_t now)
 	return n;
 }
 
+static bool recall_pending(const struct gi_ctx *cx)
+{
+	return gi_real.cuStreamQuery(cx->recall_stream) == CUDA_ERROR_NOT_READY;
+}
+
+/* Streams are shared by all tasks: would most of them be free without this one's wings? */
+static bool has_most_streams(const struct gi_slot *s)
+{
+	unsigned int k, n = 0;
+
+	for (k = 0; k < GI_WING_STREAMS; k++)
+		n += s->wing_ticket[k] && s->wing_ticket[k] == s->cx->wing_ticket[k];
+	return n > GI_WING_STREAMS / 2;
+}
+
 /*
  * A wing has its stream until its last worker ends, and a window that grows often leaves a few
  * workers of each. When no stream is left all workers leave, and come back in one wing. They are
@@ -161,7 +176,7 @@ static void recall(struct gi_slot *s, unsigned int i, uint64_t now)
 		       offsetof(struct gi_recall, next_poll) ==
 			       offsetof(struct gsr_control, next_poll),
 		       "a control block begins so");
-	if (now < s->next_recall || gi_real.cuStreamQuery(cx->recall_stream) != CUDA_SUCCESS)
+	if (now < s->next_recall || recall_pending(cx))
 		return;
 	if (gi_real.cuMemcpyHtoDAsync_v2(cx->control + i * sizeof(struct gsr_control), cx->recall,
 					 sizeof(*cx->recall), cx->recall_stream))
@@ -217,6 +232,9 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 		recall(s, i, now);
 		return;
 	}
+	/* what is still to be copied would tell the next wing to leave, too */
+	if (s->recalled && recall_pending(s->cx))
+		return;
 	if (present >= want)
 		return;
 	workers = want - present;
@@ -225,7 +243,7 @@ void gi_wing(struct gi_client *c, struct gi_slot *s, unsigned int i, uint64_t no
 		workers = full - present < s->blocks ? full - present : s->blocks;
 	k = pick_stream(s);
 	if (k == GI_WING_STREAMS) {
-		if (present && (want - present) * RECALL_PART >= want)
+		if (present && (want - present) * RECALL_PART >= want && has_most_streams(s))
 			recall(s, i, now);
 		s->next_wing = now + WING_GAP_MIN;
 		return;
@@ -273,6 +291,9 @@ bool gi_wings_ended(struct gi_slot *s, struct gsched_cl_slot *line)
 
 	if (!s->wings)
 		return true;
+	/* its control block is not to be written once another task has it */
+	if (s->recalled && recall_pending(s->cx))
+		return false;
 	for (k = 0; k < GI_WING_STREAMS; k++)
 		if (s->wing_ticket[k] &&
 		    (int32_t)(gi_load(&s->cx->words->done[k]) - s->wing_ticket[k]) < 0) {
