@@ -78,9 +78,7 @@ static void set_lease(struct gsc_client *core, u32 old)
 	struct gsched_client *client = gsched_client_of(core);
 
 	lockdep_assert_held(&client->dev->lock);
-	/* it is also told of what the page says beside the lease */
-	if (core->lease != old)
-		trace_gsched_lease(client, old, core->lease);
+	trace_gsched_lease(client, old, core->lease);
 }
 
 static void arm_timer(struct gsc_device *core, u64 when)

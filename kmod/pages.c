@@ -20,11 +20,11 @@
 #define CL_LENGTH	PAGE_ALIGN(sizeof(struct gsched_cl_page))
 
 static_assert(sizeof(struct gsched_arb_header) == 4096);
-static_assert(offsetof(struct gsched_arb_header, flags) == 24);
-static_assert(offsetof(struct gsched_arb_header, slice_us) == 28);
-static_assert(offsetof(struct gsched_arb_header, bands) == 32);
-static_assert(offsetof(struct gsched_arb_header, share) == 36);
-static_assert(offsetof(struct gsched_arb_header, in_flight_us) == 40);
+static_assert(offsetof(struct gsched_arb_header, flags) == 20);
+static_assert(offsetof(struct gsched_arb_header, slice_us) == 24);
+static_assert(offsetof(struct gsched_arb_header, bands) == 28);
+static_assert(offsetof(struct gsched_arb_header, share) == 32);
+static_assert(offsetof(struct gsched_arb_header, in_flight_us) == 36);
 static_assert(sizeof(struct gsched_arb_slot) == 64);
 static_assert(sizeof(struct gsched_arb_page) == 8192);
 static_assert(offsetof(struct gsched_arb_slot, window) == 0);

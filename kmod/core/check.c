@@ -215,23 +215,6 @@ static int check_active(const struct gsc_device *dev)
 	return with_tasks == dev->n_active && listed == dev->n_listed && !dev->marked ? 0 : 106;
 }
 
-/* Have others tasks? In the band, or in temporal mode on the device */
-static int check_contended(const struct gsc_device *dev)
-{
-	const struct gsc_client *client, *other;
-	bool others;
-
-	list_for_each_entry(client, &dev->clients, node) {
-		others = false;
-		list_for_each_entry(other, &dev->clients, node)
-			if (other->band == client->band || dev->mode == GSCHED_MODE_TEMPORAL)
-				others |= other != client && other->n_tasks;
-		if (client->contended != others)
-			return 110;
-	}
-	return 0;
-}
-
 /*
  * Only in sliced mode, only the owner; what progresses slowly is never so short that it does not
  * progress at all
@@ -663,8 +646,7 @@ static int check_page(const struct gsc_client *client)
 	const struct gsc_task *task;
 	u32 slot;
 
-	if (header->lease != client->lease || header->contended != client->contended ||
-	    header->mode != client->dev->mode || header->flags != client->arb.flags ||
+	if (header->lease != client->lease || header->mode != client->dev->mode || header->flags != client->arb.flags ||
 	    header->slice_us != client->arb.slice_us || header->share != client->arb.share)
 		return 131;
 	/* the window of the old lease stays while launches under it are not yet known */
@@ -707,7 +689,7 @@ static int check_pages(const struct gsc_device *dev)
 int gsc_check(const struct gsc_device *dev)
 {
 	static int (*const checks[])(const struct gsc_device *dev) = {
-		check_clients, check_members, check_active, check_contended,
+		check_clients, check_members, check_active,
 		check_timer, check_slices, check_turns, check_bands, check_pages,
 	};
 	const struct gsc_group *group = &dev->root;

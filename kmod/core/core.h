@@ -49,10 +49,7 @@ struct gsc_ops {
 	 * waits: it was launched under a lease.
 	 */
 	void (*set_window)(struct gsc_task *task, enum gsc_change why);
-	/*
-	 * The client's lease (GSCHED_LEASE_*), contended, mode or priorities changed. @old: its
-	 * lease before
-	 */
+	/* The client's lease (GSCHED_LEASE_*) changed. @old: its lease before */
 	void (*set_lease)(struct gsc_client *client, u32 old);
 	/* Call gsc_tick at @when at the latest; 0: no need. Replaces the one before. */
 	void (*arm_timer)(struct gsc_device *dev, u64 when);
@@ -433,7 +430,6 @@ struct gsc_band {
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
 	u32 n_tasks;			/* in @tasks */
-	bool told_active;		/* idle members were told that others are not idle */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* others make way for it, until the next order() */
@@ -530,7 +526,6 @@ struct gsc_client {
 	u64 attached_at;
 	u64 paced_ns;			/* counted so far */
 	u32 lease;
-	bool contended;			/* others are active */
 	/* page.c: the caller sets the pages before it attaches, or leaves them NULL */
 	struct gsched_arb_page *arb_page;
 	const struct gsched_cl_page *cl_page;
@@ -573,7 +568,6 @@ struct gsc_client {
 	u64 block_ns;			/* of its last task in the plain form */
 	struct gsc_forms forms;
 	u32 n_tasks;			/* waiting and running */
-	u32 told_mode, told_priority, told_top;	/* at the last set_lease */
 	struct gsc_share share;		/* scratch of the allocator */
 	u64 seen, fed;
 	/*
@@ -628,7 +622,6 @@ struct gsc_device {
 	u32 n_programs;			/* servers excluded */
 	u32 n_active;			/* clients with tasks */
 	u32 n_listed;			/* clients that are in the lists of active ones */
-	bool told_active;		/* as in struct gsc_band, for temporal mode */
 	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
 	u32 param[GSC_PARAM_COUNT];
 	bool bands_stale;		/* attributes, slices and turns have to be decided anew */

@@ -55,16 +55,14 @@ static bool whole_device(const struct gsc_group *group)
  * device from each other
  */
 struct scope {
-	u32 clients, active, priority, n_top;
+	u32 clients, priority, n_top;
 };
 
 static struct scope scope_of(const struct gsc_device *dev, const struct gsc_band *band)
 {
 	if (dev->mode == GSCHED_MODE_TEMPORAL)
-		return (struct scope){
-			dev->n_programs, dev->n_active, dev->top_priority, dev->n_top
-		};
-	return (struct scope){ band->n_clients, band->n_active, band->priority, band->n_top };
+		return (struct scope){ dev->n_programs, dev->top_priority, dev->n_top };
+	return (struct scope){ band->n_clients, band->priority, band->n_top };
 }
 
 static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
@@ -81,44 +79,14 @@ static u32 lease_for(const struct gsc_client *client, const struct scope *scope)
 	return GSCHED_LEASE_NONE;
 }
 
-/* @active: clients with tasks among those that it shares with */
-static bool is_contended(const struct gsc_client *client, u32 active)
-{
-	return active > (client->n_tasks != 0);
-}
-
 static void update_lease(struct gsc_client *client, const struct scope *scope)
 {
-	bool contended = is_contended(client, scope->active);
-	u32 lease = lease_for(client, scope);
-	u32 priority = client->group->priority, old;
-	struct gsc_device *dev = client->dev;
+	u32 old = client->lease;
 
-	if (client->lease == lease && client->contended == contended &&
-	    client->told_mode == dev->mode && client->told_priority == priority &&
-	    client->told_top == dev->top_priority)
-		return;
-	old = client->lease;
-	client->lease = lease;
-	client->contended = contended;
-	client->told_mode = dev->mode;
-	client->told_priority = priority;
-	client->told_top = dev->top_priority;
+	client->lease = lease_for(client, scope);
 	gsc_page_lease(client);
-	if (dev->ops->set_lease)
-		dev->ops->set_lease(client, old);
-}
-
-static void update_contended(struct gsc_client *client, u32 active)
-{
-	bool contended = is_contended(client, active);
-
-	if (client->contended == contended)
-		return;
-	client->contended = contended;
-	gsc_page_lease(client);
-	if (client->dev->ops->set_lease)
-		client->dev->ops->set_lease(client, client->lease);
+	if (client->lease != old && client->dev->ops->set_lease)
+		client->dev->ops->set_lease(client, old);
 }
 
 static void update_leases(struct gsc_device *dev)
@@ -133,43 +101,7 @@ static void update_leases(struct gsc_device *dev)
 			update_lease(client, &scope);
 			gsc_page_quota(client);
 		}
-		band->told_active = band->n_active;
 	}
-	dev->told_active = dev->n_active;
-}
-
-static void band_contended(struct gsc_band *band, u32 active, bool all)
-{
-	struct gsc_client *client;
-
-	band->told_active = band->n_active;
-	if (all) {
-		list_for_each_entry(client, &band->members, member)
-			update_contended(client, active);
-		return;
-	}
-	list_for_each_entry(client, &band->active, active)
-		update_contended(client, active);
-}
-
-/*
- * Without a change of bands nothing else of a lease changes. All clients are told when the first
- * becomes active and when the last is idle again; else those who come and go, and who was alone.
- */
-static void all_contended(struct gsc_device *dev)
-{
-	bool temporal = dev->mode == GSCHED_MODE_TEMPORAL, all = !dev->n_active == dev->told_active;
-	struct gsc_band *band;
-
-	dev->told_active = dev->n_active;
-	if (temporal && all) {
-		list_for_each_entry(band, &dev->bands, node)
-			band_contended(band, dev->n_active, true);
-		return;
-	}
-	list_for_each_entry(band, &dev->busy, busy)
-		band_contended(band, temporal ? dev->n_active : band->n_active,
-			       !temporal && !band->n_active == band->told_active);
 }
 
 static void update_timer(struct gsc_device *dev)
@@ -300,12 +232,10 @@ static void decide(struct gsc_device *dev)
 		list_for_each_entry(band, &dev->busy, busy)
 			gsc_tasks_measure(band);
 	dev->submitted = false;
-	if (stale)
+	if (stale) {
 		update_leases(dev);
-	else
-		all_contended(dev);
-	if (stale)
 		gsc_bands_publish(dev);
+	}
 	update_timer(dev);
 	if (dev->n_listed > dev->n_active)
 		deactivate(dev);

@@ -116,7 +116,6 @@ void gsc_page_lease(struct gsc_client *client)
 	header = &client->arb_page->header;
 	old = header->lease;
 	WRITE_ONCE(header->mode, dev->mode);
-	WRITE_ONCE(header->contended, client->contended);
 	WRITE_ONCE(header->priority, client->group->priority);
 	WRITE_ONCE(header->top_priority, dev->top_priority);
 	if (client->lease == old)

@@ -249,11 +249,7 @@ static bool same_client(const struct gsc_client *a, const struct gsc_client *b)
 {
 	if (!a->dev || !b->dev)
 		return !a->dev == !b->dev;
-	if (a->lease != b->lease || a->contended != b->contended ||
-	    memcmp(&a->arb, &b->arb, sizeof(a->arb)))
-		return false;
-	if (a->told_mode != b->told_mode || a->told_priority != b->told_priority ||
-	    a->told_top != b->told_top)
+	if (a->lease != b->lease || memcmp(&a->arb, &b->arb, sizeof(a->arb)))
 		return false;
 	if (!a->n_tasks || !b->n_tasks)
 		return a->n_tasks == b->n_tasks;

@@ -223,6 +223,7 @@ TEST_F(call, device_del_by_force)
 	const volatile struct gsched_arb_page *arb;
 	struct gsched_event event[2];
 	struct pollfd p = { .fd = self->a, .events = POLLIN };
+	char text[256];
 	int status;
 	pid_t pid;
 
@@ -236,8 +237,10 @@ TEST_F(call, device_del_by_force)
 
 		_exit(attach(fd, 0) ? 1 : -submit(fd, 0, 1, 0));
 	}
-	while (!arb->header.contended)
+	do {
 		usleep(1000);
+		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/events");
+	} while (stat_of(text, "throttled") < 1);
 	EXPECT_EQ(0, force_device(self->admin));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(ENODEV, WEXITSTATUS(status));

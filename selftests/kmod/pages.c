@@ -83,7 +83,6 @@ TEST_F(page, header)
 	EXPECT_EQ(self->req.priority, arb->header.priority);
 	EXPECT_EQ(GSCHED_LEASE_FREE, arb->header.lease);
 	EXPECT_EQ(WHOLE, arb->slot[5].window);
-	EXPECT_EQ(0, arb->header.contended);
 	EXPECT_EQ(GSCHED_MODE_SPATIAL, arb->header.mode);
 	EXPECT_EQ(1, arb->header.bands);
 	EXPECT_EQ(GSCHED_SHARE_ALL, arb->header.share);
@@ -95,10 +94,8 @@ TEST_F(page, header)
 	EXPECT_EQ(2, arb->header.bands);
 	ASSERT_EQ(0, submit(other, 0, 1, 0));
 	EXPECT_NE(GSCHED_LEASE_FREE, arb->header.lease);
-	EXPECT_EQ(1, arb->header.contended);
 	close(other);
 	EXPECT_EQ(GSCHED_LEASE_FREE, arb->header.lease);
-	EXPECT_EQ(0, arb->header.contended);
 }
 
 TEST_F(page, window_of_a_task)

@@ -58,8 +58,8 @@ static void attach(void)
 	ok(gsched_attach(g, uuid, true, NULL) < 0 && errno == EBUSY, "attach again: EBUSY");
 	ok(gsched_arb_page(g, &size) && size == sizeof(struct gsched_arb_page),
 	   "the arbiter's page");
-	f.arb->header.contended = 3;
-	ok(((const struct gsched_arb_page *)gsched_arb_page(g, NULL))->header.contended == 3,
+	f.arb->header.bands = 3;
+	ok(((const struct gsched_arb_page *)gsched_arb_page(g, NULL))->header.bands == 3,
 	   "what the arbiter writes shows");
 	((struct gsched_cl_page *)gsched_cl_page(g, NULL))->slot[5].seq = 9;
 	ok(f.cl->slot[5].seq == 9, "what the client writes shows");

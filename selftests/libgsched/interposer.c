@@ -391,7 +391,6 @@ static void queued(void)
 	f.window = 2 * GSCHED_CAPSM;
 	start(&r, true, what);
 	ok(fake_wait(&f, &f.submits, 1), "tasks of two SMs");
-	f.arb->header.contended = 1;
 	tell(&r, "1");
 	ok(says(&r, "held\n"), "a task is held in its middle, another one behind it");
 	for (i = 0; i < GSCHED_SLOTS; i++)

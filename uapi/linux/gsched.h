@@ -394,7 +394,6 @@ struct gsched_event {
  *	or submitted by the client.
  * @mode: GSCHED_MODE_*
  * @sms: SMs of the device
- * @contended: 1: other clients of its band are active
  * @priority: gpu.priority of the group now
  * @top_priority: highest gpu.priority among the attached clients
  * @flags: GSCHED_ARB_*
@@ -410,7 +409,6 @@ struct gsched_arb_header {
 	__u32 lease;
 	__u32 mode;
 	__u32 sms;
-	__u32 contended;
 	__u32 priority;
 	__u32 top_priority;
 	__u32 flags;
@@ -418,7 +416,7 @@ struct gsched_arb_header {
 	__u32 bands;
 	__u32 share;
 	__u32 in_flight_us;
-	__u32 __reserved[1013];
+	__u32 __reserved[1014];
 };
 
 /**
