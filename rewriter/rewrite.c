@@ -24,7 +24,6 @@ struct job {
 	bool files, names;		/* .file directives, names of inlined functions exist */
 	struct gsr_module printed;
 	struct gsr_common common;
-	bool needs_ptx63;		/* some twin uses nanosleep or activemask */
 	struct gsr_dump dump;
 };
 
@@ -475,7 +474,6 @@ static const char *declare_shared(struct twin *t)
 	own->ended = gsr_functions_exit(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
 	add_parameters(&j->p, t->fn->f, t->k->n_references);
-	j->needs_ptx63 |= t->cleanup.swbarrier || t->cleanup.warpsync;
 	if (!own->inside) {
 		j->common.needed = true;
 		j->common.wide |= own->aligned;
@@ -629,7 +627,7 @@ static void rewrite_module(struct job *j)
 	/* ", debug" would require the debugging sections that were dropped */
 	j->printed.target = gsr_strndup(p->arena, p->m->target, strcspn(p->m->target, ", \t"));
 	/* nanosleep and activemask need PTX ISA 6.3 */
-	if (j->needs_ptx63 && p->m->version[0] == '6' && p->m->version[2] < '3')
+	if (p->m->version[0] == '6' && p->m->version[2] < '3')
 		j->printed.version = "6.3";
 	j->n = n;
 }

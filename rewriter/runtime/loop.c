@@ -171,6 +171,8 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);
 	if (!resumable)
 		n += gsr_insert_text(p, f, NULL, stop);
+	if (!resumable && !p->modes)
+		n += gsr_insert_text(p, f, NULL, stay);
 	return p->modes ? n + gsr_insert_text(p, f, NULL, static_take) : n;
 }
 

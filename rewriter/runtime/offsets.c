@@ -65,6 +65,7 @@ static __attribute__((used)) void offsets(void)
 	CONSTANT(GSR_LAUNCH_NO_WINDOW);
 	CONSTANT(GSR_LAUNCH_BY_INDEX);
 	CONSTANT(GSR_LAUNCH_WHOLE);
+	CONSTANT(GSR_LAUNCH_TOGETHER);
 
 	FIELD(control, relay);
 	FIELD(control, next_poll);

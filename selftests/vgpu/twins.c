@@ -308,6 +308,8 @@ struct sim {
 	unsigned int n, pending, launched, wings, sms, per_sm, resident[SMS_MAX], weight;
 	unsigned int early;		/* workers that ended while there was work to fetch */
 	uint64_t changes;
+	bool together;			/* workers leave an SM together: */
+	bool may_end[WORKERS_MAX], excluded[WORKERS_MAX];
 };
 
 static bool within(const void *p, size_t room, uint64_t addr, size_t size)
@@ -360,6 +362,7 @@ static void place(struct sim *s, struct vgpu_launch *l)
 		if (l->seed)
 			l->seed = roll64() | 1;
 		s->worker[s->n] = vgpu_block_new(l, id, sm);
+		s->may_end[s->n] = s->excluded[s->n] = false;
 		s->sm[s->n++] = sm;
 		s->resident[sm]++;
 	}
@@ -428,6 +431,17 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 	return true;
 }
 
+/* Worker @i ran: if at most one on its SM has a place now, those that are there may end */
+static void note_vacant(struct sim *s, unsigned int i)
+{
+	unsigned int j;
+
+	if (__builtin_popcount(s->control->sm[s->sm[i]]) > 1)
+		return;
+	for (j = 0; j < s->n; j++)
+		s->may_end[j] |= s->sm[j] == s->sm[i];
+}
+
 static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, char *why,
 		     size_t size)
 {
@@ -437,7 +451,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 	bool good = true;
 
 	for (slices = 0; slices < twins_slices_max && good; slices++) {
-		unsigned int i;
+		unsigned int i, left;
 		enum vgpu_result r;
 
 		place(s, l);
@@ -482,7 +496,10 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 		if (!s->n)
 			continue;
 		i = roll(s->n);
+		left = s->control->left;
 		r = vgpu_block_run(s->worker[i], 1 + roll(roll(4) ? 300 : 20000), NULL);
+		note_vacant(s, i);
+		s->excluded[i] |= s->control->left != left;
 		if (s->save) {
 			twins_stats.suspended += s->save->waiting_count > waiting;
 			waiting = s->save->waiting_count;
@@ -492,12 +509,17 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 		if (r == VGPU_FAULT) {
 			snprintf(why, size, "twin: %s", vgpu_block_error(s->worker[i]));
 			good = false;
+		} else if (s->together && !s->may_end[i] && !s->excluded[i]) {
+			snprintf(why, size, "a worker left SM %u before the others", s->sm[i]);
+			good = false;
 		}
 		s->early += !s->ranges && launch_unclaimed(s->arg, s->control);
 		vgpu_block_free(s->worker[i]);
 		s->resident[s->sm[i]]--;
 		s->worker[i] = s->worker[--s->n];
 		s->sm[i] = s->sm[s->n];
+		s->may_end[i] = s->may_end[s->n];
+		s->excluded[i] = s->excluded[s->n];
 	}
 	if (good)
 		snprintf(why, size, "not finished after %llu slices: not fetched %llu, done %llu "
@@ -583,7 +605,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight,
 		.poll_ns = 1 + roll(roll(2) ? 300 : 5000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
-		.flags = (modes ? any_mode() : 0) | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW),
+		.flags = (modes ? any_mode() : 0) | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW) |
+			 (roll(3) ? 0 : GSR_LAUNCH_TOGETHER),
 		.save = (uintptr_t)s.save, .save_stride = (uint32_t)stride,
 		.save_per_sm = per_sm, .save_sms = s.sms,
 		.last_warp = (t->block_dim[0] * t->block_dim[1] * t->block_dim[2] - 1) / 32,
@@ -604,6 +627,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	}
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
+	s.together = a.flags & GSR_LAUNCH_TOGETHER && !modes && !g->resume_points;
 	memcpy(l.block, t->block_dim, sizeof(l.block));
 	l.grid[0] = s.pending = s.launched = workers;
 	l.grid[1] = l.grid[2] = 1;

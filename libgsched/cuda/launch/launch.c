@@ -580,6 +580,17 @@ static CUresult launch_unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 	return forward_shared(l);
 }
 
+/*
+ * Somebody more important may have SMs held for its blocks, which go to single free places on other
+ * SMs all the same.
+ */
+static uint32_t leave_together(const struct gi_client *c)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	return gi_load(&h->top_priority) > gi_load(&h->priority) ? GSR_LAUNCH_TOGETHER : 0;
+}
+
 static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
 		      const struct gi_launch *l)
 {
@@ -592,7 +603,7 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 			slot * sizeof(struct gsched_cl_slot),
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.seq = s->seq, .weight = s->weight, .poll_ns = GI_POLL_NS, .fetch_ns = GI_FETCH_NS,
-		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch,
+		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m, .flags = c->dispatch | leave_together(c),
 		.last_warp = (l->block[0] * l->block[1] * l->block[2] - 1) / 32,
 	};
 	gi_ranges_use(s, slot);
