@@ -543,6 +543,18 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 	return 0;
 }
 
+/* What is counted for a group is counted for those above it */
+static bool check_delays(const struct gsc_group *group)
+{
+	const struct gsc_group *up = group->parent;
+	u32 i;
+
+	for (i = 0; up && group->delays && up->delays && i < GSC_DELAY_BUCKETS; i++)
+		if (group->delays->n[i] > up->delays->n[i])
+			return false;
+	return true;
+}
+
 static int check_group(const struct gsc_device *dev, const struct gsc_group *group)
 {
 	const struct gsc_client *client;
@@ -564,6 +576,8 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		return 41;
 	if (waiting != group->pressure.waiting || running != group->pressure.running)
 		return 44;
+	if (!check_delays(group))
+		return 45;
 	list_for_each_entry(band, &dev->bands, node) {
 		ret = check_band_group(dev, band, group);
 		if (ret)
@@ -640,6 +654,21 @@ static int check_bands(const struct gsc_device *dev)
 	return ret;
 }
 
+/* Evictions that are measured: of tasks that run, and the timer comes for the next look */
+static int check_leaving(const struct gsc_device *dev)
+{
+	const struct gsc_task *task;
+
+	list_for_each_entry(task, &dev->leaving, leaving) {
+		if (task->state != GSC_TASK_RUNNING || task->window >= task->evicted_from ||
+		    !task->client->cl_page || task->evicted_at > dev->now)
+			return 140;
+		if (task->client->dev != dev || !dev->armed || dev->armed > task->look_at)
+			return 141;
+	}
+	return 0;
+}
+
 static int check_page(const struct gsc_client *client)
 {
 	const struct gsched_arb_header *header = &client->arb_page->header;
@@ -690,7 +719,7 @@ int gsc_check(const struct gsc_device *dev)
 {
 	static int (*const checks[])(const struct gsc_device *dev) = {
 		check_clients, check_members, check_active,
-		check_timer, check_slices, check_turns, check_bands, check_pages,
+		check_timer, check_slices, check_turns, check_bands, check_pages, check_leaving,
 	};
 	const struct gsc_group *group = &dev->root;
 	u32 i;

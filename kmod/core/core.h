@@ -184,6 +184,19 @@ struct gsc_stats {
 	u64 events[GSC_EVENT_COUNT];
 };
 
+/*
+ * delay.c: how long evictions took that were measured. Bucket i is of those of at most
+ * GSC_DELAY_FIRST_US << i, which took longer than those of the bucket before; the last one is of
+ * all others.
+ */
+#define GSC_DELAY_FIRST_US	16ULL
+#define GSC_DELAY_BUCKETS	18
+
+struct gsc_delays {
+	struct gsc_sum sum;
+	u64 n[GSC_DELAY_BUCKETS];
+};
+
 enum { GSC_PRESSURE_SOME, GSC_PRESSURE_FULL, GSC_PRESSURE_KINDS };
 #define GSC_PRESSURE_WINDOWS	3
 
@@ -290,6 +303,8 @@ struct gsc_group {
 	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
 	struct gsc_stats stats;		/* with everything below */
+	/* likewise, where whoever owns the group has memory for it, which it sets; else NULL */
+	struct gsc_delays *delays;
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
 	u32 depth;			/* 0: the root group */
 	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
@@ -350,6 +365,12 @@ struct gsc_task {
 	/* opaque, and may wait for its client's later tasks: these wait no longer */
 	bool chained;
 	bool late;			/* others have made way for it */
+	/* delay.c: in dev->leaving while workers are to leave since its eviction */
+	struct list_head leaving;
+	u32 evicted_from;		/* its window before */
+	/* workers that had left then, by its page; that are to leave since */
+	u32 left_before, leavers;
+	u64 evicted_at, look_at;	/* when that was; when the timer is to look at its page */
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
@@ -578,6 +599,7 @@ struct gsc_client {
 	/* what its largest task wants, which may be more than it needs */
 	u32 full;
 	u32 alloc;			/* units */
+	struct gsc_delays delays;	/* of its own evictions */
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };
@@ -615,6 +637,7 @@ struct gsc_device {
 	 */
 	s32 mode_set;
 	struct gsc_group root;
+	struct gsc_delays delays;	/* the root group's */
 	struct list_head clients, bands;
 	struct list_head busy;		/* bands with active clients, by arrival */
 	struct list_head resuming;	/* clients that have @resumes set */
@@ -637,6 +660,7 @@ struct gsc_device {
 	u32 n_adopted;
 	u64 poll_at;
 	bool scan, stale;
+	struct list_head leaving;	/* delay.c: tasks whose evictions are measured */
 	/* what policy chaos draws from; the caller may set it before the policy */
 	u64 seed;
 	u32 next_id;
@@ -755,6 +779,8 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 /* The same by what is in the client's page, or in those of all: before statistics are read */
 void gsc_client_count(struct gsc_client *client, u64 now);
 void gsc_device_count(struct gsc_device *dev, u64 now);
+/* How many evictions were measured */
+u64 gsc_delay_count(const struct gsc_delays *delays);
 /* The slot has a launch under the lease, of which only the page tells */
 bool gsc_page_leased(const struct gsc_client *client, u32 slot);
 /*

@@ -20,6 +20,8 @@ void gsc_client_follow(struct gsc_client *client);	/* its own did */
 
 /* task.c */
 u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
+/* Adds @ns times @units; of a sum of times the units are GSCHED_CAPSM */
+void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units);
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
@@ -53,10 +55,30 @@ void gsc_page_scan(struct gsc_device *dev);
 void gsc_page_refresh(struct gsc_device *dev);		/* the windows of empty slots */
 u64 gsc_page_poll(struct gsc_device *dev);		/* when to look again, 0 never */
 /*
+ * Workers of @task that have not left, as far as its page knows, and that its window has excluded.
+ * False: its page does not say that it has begun
+ */
+bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left);
+/* Its page says that it has seen its window, and that @n left since @before had; or that it ended */
+bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n);
+/*
  * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
  * It counts for what the task is charged; no window is too small for it. As gsc_submit()
  */
 int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+
+/* delay.c: how long it takes until evicted workers are gone */
+static inline bool gsc_delay_is_measured(const struct gsc_task *task)
+{
+	return !list_empty(&task->leaving);
+}
+
+void gsc_delay_begin(struct gsc_task *task, u32 from);	/* its window shrank; it has a page */
+/* Of tasks that are measured: its window is about to grow; it ends */
+void gsc_delay_grow(struct gsc_task *task);
+void gsc_delay_end(struct gsc_task *task, bool ran);
+void gsc_delay_look(struct gsc_device *dev);		/* at the pages of all that are measured */
+u64 gsc_delay_poll(const struct gsc_device *dev);	/* when to look again, 0 never */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 /* longest hold without a latency target; what comes less often than that does not recur */

@@ -128,6 +128,8 @@ static void arm_timer(struct gsc_device *dev)
 {
 	u64 when = gsc_earlier(dev->timer, gsc_page_poll(dev));
 
+	if (!list_empty(&dev->leaving))
+		when = gsc_earlier(gsc_delay_poll(dev), when);
 	if (when == dev->armed)
 		return;
 	dev->armed = when;
@@ -252,11 +254,15 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 {
 	int round;
 
-	if (!dev->marked && !dev->n_adopted && !dev->scan)
+	if (!dev->marked && !dev->n_adopted && !dev->scan && list_empty(&dev->leaving))
 		return;
 	gsc_advance(dev, now);
+	/* the timer may be late */
+	dev->marked |= dev->timer && dev->timer <= dev->now;
 	if (dev->n_adopted)
 		gsc_page_reap(dev);
+	if (!list_empty(&dev->leaving))
+		gsc_delay_look(dev);
 	decide_all(dev);
 	/*
 	 * What is adopted may end further leases. The rounds are bounded, as a client can go on

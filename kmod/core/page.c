@@ -223,6 +223,31 @@ static bool is_over(const struct gsc_task *task)
 	return smp_load_acquire(&hint->finished) == task->seq;
 }
 
+bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left)
+{
+	const struct gsched_cl_page *page = task->client->cl_page;
+	const struct gsched_cl_slot *hint;
+	u32 launched;
+
+	if (is_over(task))
+		return false;
+	hint = &page->slot[task->slot];
+	if (!READ_ONCE(hint->start_ns))
+		return false;
+	launched = READ_ONCE(hint->launched);
+	*left = READ_ONCE(hint->left);
+	*present = launched - min(launched, *left);
+	return true;
+}
+
+bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n)
+{
+	const struct gsched_cl_slot *hint = &task->client->cl_page->slot[task->slot];
+
+	return is_over(task) || (READ_ONCE(hint->seen_limit) == task->window &&
+				 READ_ONCE(hint->left) - before >= n);
+}
+
 static void complete(struct gsc_task *task, u64 now)
 {
 	struct gsched_complete req = {
