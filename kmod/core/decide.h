@@ -59,7 +59,7 @@ u64 gsc_page_poll(struct gsc_device *dev);		/* when to look again, 0 never */
  * False: its page does not say that it has begun
  */
 bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left);
-/* Its page says that it has seen its window, and that @n left since @before had; or that it ended */
+/* Its page says that it has seen its window and @n left since @before had, or that it ended */
 bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n);
 /*
  * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
@@ -79,6 +79,7 @@ void gsc_delay_grow(struct gsc_task *task);
 void gsc_delay_end(struct gsc_task *task, bool ran);
 void gsc_delay_look(struct gsc_device *dev);		/* at the pages of all that are measured */
 u64 gsc_delay_poll(const struct gsc_device *dev);	/* when to look again, 0 never */
+int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* NULL: none */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 /* longest hold without a latency target; what comes less often than that does not recur */

@@ -141,3 +141,25 @@ u64 gsc_delay_count(const struct gsc_delays *delays)
 		count += delays->n[i];
 	return count;
 }
+
+/* Each line counts those of the lines before, as Prometheus does */
+int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size)
+{
+	static const struct gsc_delays none;
+	u64 count = 0;
+	int len;
+	u32 i;
+
+	if (!delays)
+		delays = &none;
+	len = scnprintf(buf, size, "count %llu\ntotal_usec %llu\n",
+			(unsigned long long)gsc_delay_count(delays),
+			(unsigned long long)delays->sum.us);
+	for (i = 0; i < GSC_DELAY_BUCKETS - 1; i++) {
+		count += delays->n[i];
+		len += scnprintf(buf + len, size - (size_t)len, "le_%llu %llu\n",
+				 (unsigned long long)(GSC_DELAY_FIRST_US << i),
+				 (unsigned long long)count);
+	}
+	return len;
+}

@@ -20,6 +20,7 @@ const char *const gsc_file_name[GSC_FILE_COUNT] = {
 	[GSC_FILE_GPU_STAT] = "gpu.stat",
 	[GSC_FILE_GPU_PRESSURE] = "gpu.pressure",
 	[GSC_FILE_GPU_EVENTS] = "gpu.events",
+	[GSC_FILE_GPU_PREEMPTION] = "gpu.preemption",
 };
 
 const char *const gsc_param_name[GSC_PARAM_COUNT] = {
@@ -400,6 +401,8 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 		return gsc_pressure_show(group, buf, size);
 	case GSC_FILE_GPU_EVENTS:
 		return gsc_events_show(group, buf, size);
+	case GSC_FILE_GPU_PREEMPTION:
+		return gsc_delay_show(group->delays, buf, size);
 	default:
 		return -EINVAL;
 	}

@@ -229,12 +229,30 @@ static void lies(void)
 	       NS(delays[0].sum) == 24 * US + 100000 * MS);
 }
 
+static void shown(void)
+{
+	char buf[512], *end = buf;
+
+	begin(2);
+	end += sprintf(end, "count 0\ntotal_usec 0\n");
+	for (int i = 4; i <= 20; i++)
+		end += sprintf(end, "le_%d 0\n", 1 << i);
+	EXPECT(shows(&group[0], GSC_FILE_GPU_PREEMPTION, buf));
+	EXPECT(shows(&group[5], GSC_FILE_GPU_PREEMPTION, buf));
+	delays[0] = (struct gsc_delays){ .sum.us = 1234567, .n = { 1, 2, [17] = 3 } };
+	end = buf + sprintf(buf, "count 6\ntotal_usec 1234567\nle_16 1\n");
+	for (int i = 5; i <= 20; i++)
+		end += sprintf(end, "le_%d 3\n", 1 << i);
+	EXPECT(shows(&group[0], GSC_FILE_GPU_PREEMPTION, buf));
+	EXPECT(gsc_group_show(&group[0], GSC_FILE_GPU_PREEMPTION, buf, 4) == 3);
+}
+
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(measured_by_the_timer), TEST(measured_by_events),
 		TEST(over_before_they_leave), TEST(evicted_again), TEST(taken_back),
-		TEST(nothing_to_measure), TEST(small_grid), TEST(lies),
+		TEST(nothing_to_measure), TEST(small_grid), TEST(lies), TEST(shown),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {

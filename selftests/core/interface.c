@@ -293,7 +293,7 @@ static void file_names(void)
 	static const char *const name[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight",
 					    "gpu.priority", "gpu.band",
 		"gpu.latency_target_us", "capsm.current", "capsm.plan", "gpu.stat", "gpu.pressure",
-		"gpu.events" };
+		"gpu.events", "gpu.preemption" };
 
 	for (int i = 0; i < GSC_FILE_COUNT; i++) {
 		EXPECT(!strcmp(gsc_file_name[i], name[i]));
