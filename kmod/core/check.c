@@ -88,6 +88,8 @@ static int check_clients(const struct gsc_device *dev)
 			return 7;
 		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
 			return 19;
+		if (max(client->evict_ns[0], client->evict_ns[1]) > GSC_EVICT_NS_MAX)
+			return 142;
 		if (client->sizes.tried >= GSC_SIZE_CLASSES ||
 		    client->sizes.tried < client->sizes.chosen)
 			return 19;

@@ -370,7 +370,9 @@ struct gsc_task {
 	u32 evicted_from;		/* its window before */
 	/* workers that had left then, by its page; that are to leave since */
 	u32 left_before, leavers;
-	u64 evicted_at, look_at;	/* when that was; when the timer is to look at its page */
+	u64 evicted_at;			/* when that was */
+	/* when its page was last looked at; when the timer is to do so */
+	u64 looked_at, look_at;
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
@@ -600,6 +602,10 @@ struct gsc_client {
 	u32 full;
 	u32 alloc;			/* units */
 	struct gsc_delays delays;	/* of its own evictions */
+	/*
+	 * what they took beside a block-task, smoothed, 0 not yet known: [1] in the resumable form
+	 */
+	u32 evict_ns[2];
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };

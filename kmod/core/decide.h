@@ -59,7 +59,8 @@ u64 gsc_page_poll(struct gsc_device *dev);		/* when to look again, 0 never */
  * False: its page does not say that it has begun
  */
 bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left);
-/* Its page says that it has seen its window and @n left since @before had, or that it ended */
+bool gsc_page_is_over(const struct gsc_task *task);	/* its page says so */
+/* Its page says that it has seen its window, and that @n left since @before had */
 bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n);
 /*
  * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
@@ -202,8 +203,20 @@ void gsc_late_watch(struct gsc_band *band, u64 now);
 /* watch.c: opaque tasks that are not completed while others wait for what they keep */
 void gsc_watch(struct gsc_band *band);
 
-/* from the store of a window until workers act on it, measured */
-#define GSC_EVICT_NS	20000ULL
+/*
+ * From the store of a window until workers act on it, as measured on an H200. What is measured of a
+ * client takes its place, up to a bound: a client can make that anything.
+ */
+#define GSC_EVICT_NS		20000ULL
+#define GSC_EVICT_NS_MAX	200000ULL
+
+/* Until the workers of @task are gone, beside a block-task */
+static inline u64 gsc_evict_ns(const struct gsc_task *task)
+{
+	u64 measured = task->client->evict_ns[task->midway];
+
+	return measured ? measured : task->midway ? GSC_MIDWAY_NS : GSC_EVICT_NS;
+}
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort_tasks(struct gsc_band *band);

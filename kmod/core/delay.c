@@ -16,6 +16,10 @@
  * kernel that has not begun yet has no workers; one without a page, as in the simulator, is not
  * measured at all.
  *
+ * The mean of what it takes beside a block-task is what the core expects of the client's evictions
+ * instead of a constant (gsc_evict_ns()). Only those teach it that are known to within FINE_NS,
+ * which those of long block-tasks are not: there that time means little.
+ *
  * All of it is what a client and its GPU say, up to the time that really passed. A client that lies
  * spoils its own numbers, its groups' sums, and what others may expect of its evictions, which is
  * bounded.
@@ -23,6 +27,8 @@
 #include "decide.h"
 
 #define FIRST_LOOK_NS	24000ULL
+#define FINE_NS		50000ULL
+#define LEAST_NS	1000ULL
 
 static void stop(struct gsc_task *task)
 {
@@ -52,6 +58,19 @@ static void record(struct gsc_task *task, u64 ns)
 		group->delays->n[bucket]++;
 		gsc_sum_add(&group->delays->sum, ns, GSCHED_CAPSM);
 	}
+}
+
+/* Its workers have left since the last look */
+static void learn(const struct gsc_task *task)
+{
+	u64 now = task->client->dev->now, unsure = now - task->looked_at;
+	u32 *had = &task->client->evict_ns[task->midway];
+	u64 ns = now - task->evicted_at - unsure / 2;
+
+	if (unsure > FINE_NS || !task->block_ns)
+		return;
+	ns = min(ns - min(ns, task->block_ns), GSC_EVICT_NS_MAX);
+	*had = (u32)max(*had ? (7ULL * *had + ns) / 8 : ns, LEAST_NS);
 }
 
 /* Of @present workers in the window @from, how many have to leave for the present one */
@@ -87,6 +106,7 @@ void gsc_delay_begin(struct gsc_task *task, u32 from)
 	task->left_before = left;
 	task->evicted_from = from;
 	task->evicted_at = dev->now;
+	task->looked_at = dev->now;
 	task->look_at = dev->now + FIRST_LOOK_NS;
 	list_add_tail(&task->leaving, &dev->leaving);
 }
@@ -95,10 +115,16 @@ static void look(struct gsc_task *task)
 {
 	u64 now = task->client->dev->now, passed = now - task->evicted_at;
 
-	if (gsc_page_has_left(task, task->left_before, task->leavers))
+	if (gsc_page_is_over(task)) {
 		record(task, passed);
-	else if (now >= task->look_at)
-		task->look_at = now + passed;
+	} else if (gsc_page_has_left(task, task->left_before, task->leavers)) {
+		learn(task);
+		record(task, passed);
+	} else {
+		task->looked_at = now;
+		if (now >= task->look_at)
+			task->look_at = now + passed;
+	}
 }
 
 void gsc_delay_grow(struct gsc_task *task)

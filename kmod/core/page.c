@@ -206,7 +206,7 @@ static void adopt(struct gsc_client *client, u32 slot)
 	client->dev->scan = true;
 }
 
-static bool is_over(const struct gsc_task *task)
+bool gsc_page_is_over(const struct gsc_task *task)
 {
 	const struct gsched_cl_page *page = task->client->cl_page;
 	const struct gsched_cl_slot *hint;
@@ -229,7 +229,7 @@ bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left)
 	const struct gsched_cl_slot *hint;
 	u32 launched;
 
-	if (is_over(task))
+	if (gsc_page_is_over(task))
 		return false;
 	hint = &page->slot[task->slot];
 	if (!READ_ONCE(hint->start_ns))
@@ -244,8 +244,7 @@ bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n)
 {
 	const struct gsched_cl_slot *hint = &task->client->cl_page->slot[task->slot];
 
-	return is_over(task) || (READ_ONCE(hint->seen_limit) == task->window &&
-				 READ_ONCE(hint->left) - before >= n);
+	return READ_ONCE(hint->seen_limit) == task->window && READ_ONCE(hint->left) - before >= n;
 }
 
 static void complete(struct gsc_task *task, u64 now)
@@ -282,7 +281,7 @@ void gsc_page_submit(struct gsc_task *task, u32 seq, u64 now)
 	/* adopted before the client's call came, which says more of it than the page */
 	if (task->seq == seq)
 		gsc_complete(task->client, &cancel, now);
-	else if (is_over(task))
+	else if (gsc_page_is_over(task))
 		complete(task, now);
 }
 
@@ -301,7 +300,7 @@ static void reap(struct gsc_device *dev, bool (*ended)(const struct gsc_task *ta
 
 static bool adopted_is_over(const struct gsc_task *task)
 {
-	return task->adopted && is_over(task);
+	return task->adopted && gsc_page_is_over(task);
 }
 
 void gsc_page_reap(struct gsc_device *dev)

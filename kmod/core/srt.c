@@ -59,7 +59,7 @@ static u64 overhead_of(const struct gsc_client *client)
 
 	if (!gsc_is_block(task))
 		return U64_MAX / 4;
-	return GSC_EVICT_NS + min(task->block_ns, U64_MAX / 8);
+	return gsc_evict_ns(task) + min(task->block_ns, U64_MAX / 8);
 }
 
 static bool overtakes(const struct gsc_client *client, const struct gsc_client *before)

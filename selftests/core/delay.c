@@ -229,6 +229,70 @@ static void lies(void)
 	       NS(delays[0].sum) == 24 * US + 100000 * MS);
 }
 
+/* An eviction whose last look but one is at @before, and the last one at @at */
+static void evict_once(u64 block_ns, u64 before, u64 at)
+{
+	begin(2);
+	EXPECT(!submit_block_ns(0, 0, BLOCK, 100000, 0, block_ns));
+	*hint(0) = (struct gsched_cl_slot){
+		.seq = 1, .launched = 8 * SMS, .blocks = 100000, .start_ns = 1,
+	};
+	launch(1, 100000);
+	pass(before);
+	sees(0, 8 * SMS);
+	pass(at - before);
+	EXPECT(gsc_delay_count(&delays[0]) == 1);
+}
+
+/* What it took beside a block-task takes the place of the constant, in the middle of two looks */
+static void learnt(void)
+{
+	evict_once(50 * US, 85 * US, 95 * US);
+	EXPECT(client[0].evict_ns[0] == 40 * US && gsc_evict_ns(task(0, 0)) == 40 * US);
+	EXPECT(gsc_eviction_ns(task(0, 0)) == 90 * US);
+	/* as if the block-task had been shorter; bounded */
+	evict_once(200 * US, 95 * US, 100 * US);
+	EXPECT(client[0].evict_ns[0] == US);
+	evict_once(US, 1000 * MS, 1000 * MS + US);
+	EXPECT(client[0].evict_ns[0] == GSC_EVICT_NS_MAX);
+	/* nobody knows when it was in between, or what part of it was a block-task */
+	evict_once(50 * US, 60 * US, 120 * US);
+	EXPECT(!client[0].evict_ns[0] && gsc_evict_ns(task(0, 0)) == GSC_EVICT_NS);
+	evict_once(0, 85 * US, 95 * US);
+	EXPECT(!client[0].evict_ns[0]);
+}
+
+/* One in eight counts */
+static void smoothed(void)
+{
+	begin(2);
+	client[0].evict_ns[0] = 40 * US;
+	EXPECT(!submit_block_ns(0, 0, BLOCK, 100000, 0, 50 * US));
+	*hint(0) = (struct gsched_cl_slot){
+		.seq = 1, .launched = 8 * SMS, .blocks = 100000, .start_ns = 1,
+	};
+	launch(1, 100000);
+	pass(125 * US);
+	sees(0, 8 * SMS);
+	pass(10 * US);
+	EXPECT(client[0].evict_ns[0] == 45 * US);
+}
+
+/* A kernel that ends says nothing of how long an eviction takes */
+static void ends_teach_nothing(void)
+{
+	begin(2);
+	EXPECT(!submit_block_ns(0, 0, BLOCK, 100000, 0, 50 * US));
+	*hint(0) = (struct gsched_cl_slot){
+		.seq = 1, .launched = 8 * SMS, .blocks = 100000, .start_ns = 1,
+	};
+	launch(1, 100000);
+	pass(20 * US);
+	hint(0)->finished = 1;
+	pass(US);
+	EXPECT(took(&delays[0], 21 * US) && !client[0].evict_ns[0]);
+}
+
 static void shown(void)
 {
 	char buf[512], *end = buf;
@@ -252,7 +316,8 @@ int main(void)
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(measured_by_the_timer), TEST(measured_by_events),
 		TEST(over_before_they_leave), TEST(evicted_again), TEST(taken_back),
-		TEST(nothing_to_measure), TEST(small_grid), TEST(lies), TEST(shown),
+		TEST(nothing_to_measure), TEST(small_grid), TEST(lies), TEST(learnt),
+		TEST(smoothed), TEST(ends_teach_nothing), TEST(shown),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {

@@ -95,6 +95,23 @@ static void preemption_has_to_be_worth_it(void)
 	}
 }
 
+/* What evictions of a client took takes the place of the constant */
+static void measured_overhead(void)
+{
+	for (int slow = 0; slow < 2; slow++) {
+		begin(2, false);
+		client[0].evict_ns[0] = slow ? 100 * US : 5 * US;
+		launch(0, MS, 100 * US);
+		launch(1, slow ? 810 * US : 890 * US, 0);
+		EXPECT(has_all(1) == !slow);
+		begin(2, false);
+		client[0].evict_ns[0] = slow ? 100 * US : 5 * US;
+		launch(0, MS, 100 * US);
+		launch(1, slow ? 790 * US : 900 * US, 0);
+		EXPECT(has_all(1) == slow);
+	}
+}
+
 /* What counts is what is left, also of one that was preempted */
 static void remaining_time_counts(void)
 {
@@ -221,7 +238,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it), TEST(remaining_time_counts),
+	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it),
+		TEST(measured_overhead), TEST(remaining_time_counts),
 	TEST(wrong_prediction),
 	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used),
 	TEST(opaque_kernel_stays), TEST(mean_slowdown),
