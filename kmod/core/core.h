@@ -117,6 +117,11 @@ struct gsc_policy {
 	 */
 	void (*charge)(struct gsc_client *client, u64 unit_ns);
 	/*
+	 * @task ended, in the event that says so; its client was charged for it. @ran: it was
+	 * granted and is not cancelled. Not called for what a client leaves. Default: nothing.
+	 */
+	void (*ended)(struct gsc_task *task, bool ran);
+	/*
 	 * At the end of each decision, for every band with active clients: each has what it was
 	 * given. May set band->again. Default: nothing.
 	 */
@@ -606,6 +611,7 @@ struct gsc_client {
 	 * what they took beside a block-task, smoothed, 0 not yet known: [1] in the resumable form
 	 */
 	u32 evict_ns[2];
+	u64 overrun_ns;			/* srt.c: time that its last task took beyond its word */
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };

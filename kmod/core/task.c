@@ -504,6 +504,8 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	if (gsc_delay_is_measured(task))
 		gsc_delay_end(task, ran);
 	gsc_task_end(task);
+	if (dev->policy->ended)
+		dev->policy->ended(task, ran);
 	if (ran)
 		gsc_protect_measure(task);
 	if (ran && task->window)
