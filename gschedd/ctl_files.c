@@ -33,6 +33,7 @@ const struct ctl_file ctl_group_files[] = {
 	{ "gpu.stat", NULL, NULL },
 	{ "gpu.pressure", NULL, NULL },
 	{ "gpu.events", NULL, NULL },
+	{ "gpu.preemption", NULL, NULL },
 	{ 0 },
 };
 

@@ -19,6 +19,7 @@ struct metric {
 
 #define COUNTER	"counter"
 #define GAUGE	"gauge"
+#define PREEMPTION	"gsched_group_preemption_seconds"
 #define US	1e-6
 #define NS	1e-9
 
@@ -39,6 +40,12 @@ static const struct metric group_metrics[] = {
 	  "gpu.stat/usage_usec", NULL, US },
 	{ "gsched_group_capsm_seconds_total", COUNTER, "The same times the capacity, CapSM-seconds",
 	  "gpu.stat/capsm_usec", NULL, US },
+	{ "gsched_group_demanded_capsm_seconds_total", COUNTER,
+	  "Capacity that its kernels could have used, CapSM-seconds",
+	  "gpu.stat/demanded_usec", NULL, US },
+	{ "gsched_group_promised_capsm_seconds_total", COUNTER,
+	  "Capacity that capsm.min promised while there were kernels, CapSM-seconds",
+	  "gpu.stat/promised_usec", NULL, US },
 	{ "gsched_group_ran_seconds_total", COUNTER, "Time of tasks by the GPU's clock",
 	  "gpu.stat/ran_usec", NULL, US },
 	{ "gsched_group_paced_seconds_total", COUNTER,
@@ -196,6 +203,51 @@ static void put_metrics(const struct metric *m, size_t n, const cJSON *devices, 
 	}
 }
 
+static void put_bucket(const cJSON *device, const cJSON *group, const char *le, double count)
+{
+	char label[48];
+
+	snprintf(label, sizeof(label), "le=\"%s\"", le);
+	fputs(PREEMPTION "_bucket", stdout);
+	put_labels(device, group, NULL, label);
+	printf(" %.15g\n", count);
+}
+
+/* The lines "le_16 3" of gpu.preemption are buckets as the format wants them, in us */
+static void put_preemption(const cJSON *device, const cJSON *group)
+{
+	const cJSON *delays = ctl_list(group, "gpu.preemption"), *line;
+	char le[32];
+
+	/* an older module, or a group that is not shown */
+	if (!delays)
+		return;
+	cJSON_ArrayForEach(line, delays) {
+		if (strncmp(line->string, "le_", 3))
+			continue;
+		snprintf(le, sizeof(le), "%.15g", strtod(line->string + 3, NULL) * US);
+		put_bucket(device, group, le, line->valuedouble);
+	}
+	put_bucket(device, group, "+Inf", ctl_number(delays, "count"));
+	fputs(PREEMPTION "_sum", stdout);
+	put_labels(device, group, NULL, NULL);
+	printf(" %.15g\n", ctl_number(delays, "total_usec") * US);
+	fputs(PREEMPTION "_count", stdout);
+	put_labels(device, group, NULL, NULL);
+	printf(" %.15g\n", ctl_number(delays, "count"));
+}
+
+static void put_preemptions(const cJSON *devices)
+{
+	const cJSON *device, *group;
+
+	put_head(PREEMPTION, "histogram",
+		 "Time from an eviction's decision until the workers have left");
+	cJSON_ArrayForEach(device, devices)
+		cJSON_ArrayForEach(group, ctl_list(device, "groups"))
+			put_preemption(device, group);
+}
+
 static void put_info(const cJSON *devices)
 {
 	const cJSON *device;
@@ -233,6 +285,7 @@ int ctl_metrics(struct ctl *ctl, int argc, char **argv)
 	put_info(devices);
 	PUT(device_metrics, devices, NULL);
 	PUT(group_metrics, devices, "groups");
+	put_preemptions(devices);
 	PUT(client_metrics, devices, "clients");
 	cJSON_Delete(status);
 	return 0;

@@ -21,7 +21,7 @@
 #define RECEIVE_BYTES	(8 << 20)	/* buffers some ten thousand events */
 #define DUMP_TRIES	10		/* of a dump that a change of objects interrupts */
 
-enum kind { NOTHING, STRING, UUID, U32, U64, WORD, STAT };
+enum kind { NOTHING, STRING, UUID, U32, U64, WORD, STAT, PREEMPTION };
 
 static const char *const modes[] = {
 	[GSCHED_MODE_TEMPORAL] = "temporal",
@@ -88,6 +88,7 @@ static const struct {
 	[GSCHED_A_RUN_NS] = { "run_ns", U64 },
 	[GSCHED_A_INTENSITY] = { "class", WORD, classes },
 	[GSCHED_A_STAT] = { "stat", STAT },
+	[GSCHED_A_PREEMPTION] = { "preemption", PREEMPTION },
 };
 
 static const char *const stats[GSCHED_STAT_MAX + 1] = {
@@ -96,6 +97,8 @@ static const char *const stats[GSCHED_STAT_MAX + 1] = {
 	[GSCHED_STAT_TASKS] = "tasks", [GSCHED_STAT_GRANTS] = "grants",
 	[GSCHED_STAT_EVICTIONS] = "evictions", [GSCHED_STAT_GROWTHS] = "growths",
 	[GSCHED_STAT_WAIT_USEC] = "wait_usec", [GSCHED_STAT_CANCELLED] = "cancelled",
+	[GSCHED_STAT_DEMANDED_USEC] = "demanded_usec",
+	[GSCHED_STAT_PROMISED_USEC] = "promised_usec",
 };
 
 static const char *const events[GSCHED_NL_MAX + 1] = {
@@ -167,6 +170,31 @@ static void add_stat(cJSON *to, const char *name, struct nlattr *attr)
 	}
 }
 
+/* As the lines of gpu.preemption */
+static void add_preemption(cJSON *to, const char *name, struct nlattr *attr)
+{
+	struct nlattr *one[GSCHED_PREEMPTION_MAX + 1];
+	cJSON *delays = cJSON_AddObjectToObject(to, name);
+	uint64_t count = 0, bucket;
+	size_t n;
+	char le[32];
+
+	if (nla_parse_nested(one, GSCHED_PREEMPTION_MAX, attr, NULL) ||
+	    !one[GSCHED_PREEMPTION_USEC] || !one[GSCHED_PREEMPTION_BUCKETS])
+		return;
+	add_number(delays, "total_usec", nla_get_u64(one[GSCHED_PREEMPTION_USEC]));
+	n = (size_t)nla_len(one[GSCHED_PREEMPTION_BUCKETS]) / sizeof(bucket);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&bucket, (const char *)nla_data(one[GSCHED_PREEMPTION_BUCKETS]) +
+				i * sizeof(bucket), sizeof(bucket));
+		count += bucket;
+		snprintf(le, sizeof(le), "le_%llu", (unsigned long long)GSCHED_PREEMPTION_FIRST_US << i);
+		if (i + 1 < n)
+			add_number(delays, le, count);
+	}
+	add_number(delays, "count", count);
+}
+
 static void add_attribute(cJSON *to, struct nlattr *attr)
 {
 	int type = nla_type(attr);
@@ -192,6 +220,9 @@ static void add_attribute(cJSON *to, struct nlattr *attr)
 		break;
 	case STAT:
 		add_stat(to, name, attr);
+		break;
+	case PREEMPTION:
+		add_preemption(to, name, attr);
 		break;
 	case NOTHING:
 		break;

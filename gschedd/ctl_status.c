@@ -21,15 +21,27 @@ static bool is_set(const char *text)
 	return strcmp(text, "-");
 }
 
+/* The mean time of its evictions */
+static const char *evict_us(const cJSON *group, char *buf, size_t size)
+{
+	const cJSON *delays = ctl_list(group, "gpu.preemption");
+	double count = ctl_number(delays, "count");
+
+	if (!(count > 0))
+		return "-";
+	snprintf(buf, size, "%.0f", ctl_number(delays, "total_usec") / count);
+	return buf;
+}
+
 static void print_groups(const cJSON *groups)
 {
 	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >GRANTS "
-					     ">EVICTED >GROWN BOUND");
+					     ">EVICTED >EVICT_US >GROWN BOUND");
 	const cJSON *g, *stat;
 
 	cJSON_ArrayForEach(g, groups) {
 		const char *procs = ctl_text(g, "procs"), *cgroup = ctl_text(g, "cgroup");
-		char bound[4096 + 256];
+		char bound[4096 + 256], mean[32];
 
 		stat = ctl_list(g, "gpu.stat");
 		snprintf(bound, sizeof(bound), "%s%s%s", is_set(procs) ? procs : "",
@@ -39,7 +51,7 @@ static void print_groups(const cJSON *groups)
 			ctl_text(g, "capsm.min"), ctl_text(g, "gpu.weight"),
 			ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
 			ctl_text(stat, "grants"), ctl_text(stat, "evictions"),
-			ctl_text(stat, "growths"), bound);
+			evict_us(g, mean, sizeof(mean)), ctl_text(stat, "growths"), bound);
 	}
 	ctl_table_print(t, "  ");
 }

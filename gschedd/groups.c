@@ -104,6 +104,7 @@ int group_create(struct device *dev, const char *path, uid_t owner)
 		}
 	}
 	g->core = &g->own;
+	g->own.delays = &g->delays;
 	err = gsc_group_init(g->core, parent->core);
 	if (err)
 		goto free_path;

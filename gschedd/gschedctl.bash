@@ -65,7 +65,7 @@ _gschedctl() {
 			case ${#words[@]},${words[1]} in
 			2,*) names=$(_gschedctl_names group list) ;;
 			*,set) names=$group_files ;;
-			3,get) names="${group_files//=/} capsm.current capsm.plan gpu.stat gpu.pressure gpu.events" ;;
+			3,get) names="${group_files//=/} capsm.current capsm.plan gpu.stat gpu.pressure gpu.events gpu.preemption" ;;
 			esac
 			;;
 		'device set') names="$device_files $(_gschedctl_names device list)" ;;

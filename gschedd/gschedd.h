@@ -138,6 +138,7 @@ struct bound_pid {
 struct group {
 	struct gsc_group *core;		/* &own; for the root group, the device's */
 	struct gsc_group own;
+	struct gsc_delays delays;	/* of @own */
 	struct group *parent;		/* NULL: the root group */
 	struct device *dev;
 	struct list_head node;		/* dev->groups, parents before children */

@@ -158,7 +158,8 @@ static void add_group(cJSON *list, struct group *group, const struct conn *to)
 			add_pressure(cJSON_AddObjectToObject(g, gsc_file_name[f]), buf);
 			continue;
 		}
-		if (f == GSC_FILE_GPU_STAT || f == GSC_FILE_GPU_EVENTS) {
+		if (f == GSC_FILE_GPU_STAT || f == GSC_FILE_GPU_EVENTS ||
+		    f == GSC_FILE_GPU_PREEMPTION) {
 			add_flat(cJSON_AddObjectToObject(g, gsc_file_name[f]), buf);
 			continue;
 		}
@@ -306,6 +307,7 @@ static void add_client(cJSON *list, const struct client *c)
 	const struct gsched_cl_header *h = &c->cl->header;
 	cJSON *o = cJSON_CreateObject(), *managed, *slots;
 	struct proc_stat st;
+	char delays[1024];
 
 	cJSON_AddItemToArray(list, o);
 	cJSON_AddNumberToObject(o, "pid", c->conn->pid);
@@ -320,6 +322,8 @@ static void add_client(cJSON *list, const struct client *c)
 		value[strcspn(value, "\n")] = '\0';
 		cJSON_AddStringToObject(o, gsc_file_name[f], value);
 	}
+	gsc_group_show(&c->core.own, GSC_FILE_GPU_PREEMPTION, delays, sizeof(delays));
+	add_flat(cJSON_AddObjectToObject(o, "preemption"), delays);
 	managed = cJSON_AddObjectToObject(o, "managed");
 	for (int i = 0; i < 3; i++)
 		cJSON_AddNumberToObject(managed, tier[i], load(&h->managed[i]));

@@ -74,6 +74,7 @@ CORE_FILE(plan, GSC_FILE_CAPSM_PLAN)
 CORE_FILE(stat, GSC_FILE_GPU_STAT)
 CORE_FILE(pressure, GSC_FILE_GPU_PRESSURE)
 CORE_FILE(events, GSC_FILE_GPU_EVENTS)
+CORE_FILE(preemption, GSC_FILE_GPU_PREEMPTION)
 
 static ssize_t procs_show(struct config_item *item, char *page)
 {
@@ -117,6 +118,7 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 	[GSC_FILE_GPU_STAT] = { .show = stat_show, .store = stat_store },
 	[GSC_FILE_GPU_PRESSURE] = { .show = pressure_show, .store = pressure_store },
 	[GSC_FILE_GPU_EVENTS] = { .show = events_show, .store = events_store },
+	[GSC_FILE_GPU_PREEMPTION] = { .show = preemption_show, .store = preemption_store },
 	[FILE_PROCS] = {
 		.ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store,
 	},
@@ -157,6 +159,7 @@ static struct config_group *group_make(struct config_group *parent_cg, const cha
 	if (!group)
 		return ERR_PTR(-ENOMEM);
 	group->core = &group->own;
+	group->own.delays = &group->delays;
 	group->dev = parent->dev;
 	config_group_init_type_name(&group->cg, name, &group_type);
 	ret = enter(group, parent);

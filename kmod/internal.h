@@ -40,6 +40,7 @@ struct gsched_device;
  * @cg: the directory
  * @core: the core's object: @own, or the device's root
  * @own: storage of @core for every group but the root
+ * @delays: what gpu.preemption shows of it (lock)
  * @dev: the device, on which the group holds a reference
  * @node: in gsched_device.groups (lock)
  * @cgroup: the cgroup v2 subtree bound to it, or NULL (lock)
@@ -48,6 +49,7 @@ struct gsched_group {
 	struct config_group cg;
 	struct gsc_group *core;
 	struct gsc_group own;
+	struct gsc_delays delays;
 	struct gsched_device *dev;
 	struct list_head node;
 	struct cgroup *cgroup;

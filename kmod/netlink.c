@@ -59,6 +59,8 @@ static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)
 		[GSCHED_STAT_GROWTHS] = stats->growths,
 		[GSCHED_STAT_WAIT_USEC] = stats->wait.us,
 		[GSCHED_STAT_CANCELLED] = stats->cancelled,
+		[GSCHED_STAT_DEMANDED_USEC] = stats->demanded.us,
+		[GSCHED_STAT_PROMISED_USEC] = stats->promised.us,
 	};
 	struct nlattr *nest = nla_nest_start(skb, GSCHED_A_STAT);
 	int i;
@@ -68,6 +70,21 @@ static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)
 	for (i = GSCHED_STAT_PAD + 1; i < __GSCHED_STAT_MAX; i++)
 		if (nla_put_u64_64bit(skb, i, value[i], GSCHED_STAT_PAD))
 			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_preemption(struct sk_buff *skb, const struct gsc_delays *delays)
+{
+	struct nlattr *nest = nla_nest_start(skb, GSCHED_A_PREEMPTION);
+
+	BUILD_BUG_ON(GSCHED_PREEMPTION_FIRST_US != GSC_DELAY_FIRST_US);
+	if (!nest ||
+	    nla_put_u64_64bit(skb, GSCHED_PREEMPTION_USEC, delays->sum.us,
+			      GSCHED_PREEMPTION_PAD) ||
+	    nla_put_64bit(skb, GSCHED_PREEMPTION_BUCKETS, sizeof(delays->n), delays->n,
+			  GSCHED_PREEMPTION_PAD))
+		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
 }
@@ -109,7 +126,9 @@ static int put_quotas(struct sk_buff *skb, const struct gsched_group *group)
 	    (*band && nla_put_string(skb, GSCHED_A_BAND, band)) ||
 	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->clients))
 		return -EMSGSIZE;
-	return put_stat(skb, &core->stats);
+	if (put_stat(skb, &core->stats))
+		return -EMSGSIZE;
+	return put_preemption(skb, core->delays);
 }
 
 /* Which one it is, in every message about a client or a task of it */
@@ -149,9 +168,10 @@ static int put_usage(struct sk_buff *skb, const struct gsched_client *client)
 	    nla_put_u32(skb, GSCHED_A_LEASE, core->lease) ||
 	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->group->priority) ||
 	    nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
-	    put_band(skb, client))
+	    put_band(skb, client) ||
+	    put_stat(skb, &core->own.stats))
 		return -EMSGSIZE;
-	return put_stat(skb, &core->own.stats);
+	return put_preemption(skb, &core->delays);
 }
 
 static int put_window(struct sk_buff *skb, const struct gsc_task *task)
@@ -505,7 +525,8 @@ void gsched_nl_client(const struct gsched_client *client, enum gsched_nl_event e
 		ret = put_group(msg.skb, client->dev, client->core.home) ?:
 		      put_band(msg.skb, client);
 	else if (!ret && event == GSCHED_NL_CLIENT_DEL)
-		ret = put_stat(msg.skb, &client->core.own.stats);
+		ret = put_stat(msg.skb, &client->core.own.stats) ?:
+		      put_preemption(msg.skb, &client->core.delays);
 	event_end(&msg, event, ret);
 }
 

@@ -354,6 +354,18 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 	return len;
 }
 
+static ssize_t preemption_show(struct gsched_client *client, char *page)
+{
+	struct gsched_device *dev = client->dev;
+	u64 now = gsched_lock(dev);
+	int len;
+
+	gsc_commit(&dev->core, now);
+	len = gsc_group_show(&client->core.own, GSC_FILE_GPU_PREEMPTION, page, PAGE_SIZE);
+	gsched_unlock(dev, now);
+	return len;
+}
+
 #define SLOT_LINE_MAX	224
 
 /*
@@ -530,6 +542,7 @@ CLIENT_ATTR(comm);
 CLIENT_ATTR(group);
 CLIENT_ATTR(lease);
 CLIENT_ATTR(usage);
+CLIENT_ATTR(preemption);
 CLIENT_ATTR(slots);
 CLIENT_ATTR(managed);
 CLIENT_ATTR(unmanaged);
@@ -546,6 +559,7 @@ static struct attribute *client_attrs[] = {
 	&client_group.attr,
 	&client_lease.attr,
 	&client_usage.attr,
+	&client_preemption.attr,
 	&client_slots.attr,
 	&client_managed.attr,
 	&client_unmanaged.attr,

@@ -7,11 +7,11 @@
  *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "bands_left_out": how many bands the module's file had no room for,
- *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {},
+ *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {}, "gpu.preemption": {},
  *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
  *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
- *     "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
+ *     "preemption": {}, "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "limit", "seen", "launched", "left",
  *       "start_ns", "stream"}]}]}]}
  * The key of a file that does not exist is left out: older modules have fewer files.
@@ -226,6 +226,7 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 		add_text(group, texts[i], dir, texts[i]);
 	add_stat(group, "gpu.stat", dir, "gpu.stat");
 	add_stat(group, "gpu.events", dir, "gpu.events");
+	add_stat(group, "gpu.preemption", dir, "gpu.preemption");
 	add_pressure(group, dir);
 	add_pids(group, dir);
 	cJSON_AddItemToArray(groups, group);
@@ -372,6 +373,7 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 	add_text(client, "gpu.weight", dir, "gpu.weight");
 	add_text(client, "gpu.priority", dir, "gpu.priority");
 	add_text(client, "lease", dir, "lease");
+	add_stat(client, "preemption", dir, "preemption");
 	managed = cJSON_AddObjectToObject(client, "managed");
 	if (managed && read_text(dir, "managed", buf, sizeof(buf)))
 		add_flat(managed, buf);

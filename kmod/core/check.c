@@ -51,6 +51,16 @@ static bool check_state(const struct gsc_client *client)
 	       client->runs == (client->activity == GSCHED_ACTIVITY_BUSY || client->current_units);
 }
 
+static bool check_demand(const struct gsc_client *client)
+{
+	const struct gsc_task *task;
+	u32 largest = 0;
+
+	list_for_each_entry(task, &client->tasks, peer)
+		largest = max(largest, task->demand);
+	return client->demand == largest;
+}
+
 static int check_clients(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
@@ -77,6 +87,8 @@ static int check_clients(const struct gsc_device *dev)
 		}
 		if (tasks != client->n_tasks)
 			return 5;
+		if (!check_demand(client))
+			return 143;
 		if (!check_state(client))
 			return 130;
 		if (!client->hold_units && (client->hold_got || client->hold_until))
@@ -88,6 +100,8 @@ static int check_clients(const struct gsc_device *dev)
 			return 7;
 		if (client->hold_units > dev->sms * GSCHED_CAPSM || client->sizes.whole > dev->sms)
 			return 19;
+		if (max(client->evict_ns[0], client->evict_ns[1]) > GSC_EVICT_NS_MAX)
+			return 142;
 		if (client->sizes.tried >= GSC_SIZE_CLASSES ||
 		    client->sizes.tried < client->sizes.chosen)
 			return 19;
@@ -543,6 +557,35 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 	return 0;
 }
 
+/* What is counted for a group is counted for those above it */
+static bool check_delays(const struct gsc_group *group)
+{
+	const struct gsc_group *up = group->parent;
+	u32 i;
+
+	for (i = 0; up && group->delays && up->delays && i < GSC_DELAY_BUCKETS; i++)
+		if (group->delays->n[i] > up->delays->n[i])
+			return false;
+	return true;
+}
+
+static bool check_promise(const struct gsc_device *dev, const struct gsc_group *group)
+{
+	u64 promise = 0, most = min(dev->sms * GSCHED_CAPSM, group->max);
+	const struct gsc_client *client;
+	const struct gsc_group *below;
+	u32 n = 0;
+
+	list_for_each_entry(below, &group->children, sibling)
+		promise += below->promise;
+	if (promise != group->promised_below)
+		return false;
+	list_for_each_entry(client, &dev->clients, node)
+		n += client->n_tasks && is_below(client->group, group);
+	promise = n ? min(max(promise, (u64)group->min), most) : 0;
+	return n == group->n_demanding && promise == group->promise;
+}
+
 static int check_group(const struct gsc_device *dev, const struct gsc_group *group)
 {
 	const struct gsc_client *client;
@@ -564,6 +607,10 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		return 41;
 	if (waiting != group->pressure.waiting || running != group->pressure.running)
 		return 44;
+	if (!check_delays(group))
+		return 45;
+	if (!check_promise(dev, group))
+		return 46;
 	list_for_each_entry(band, &dev->bands, node) {
 		ret = check_band_group(dev, band, group);
 		if (ret)
@@ -640,6 +687,21 @@ static int check_bands(const struct gsc_device *dev)
 	return ret;
 }
 
+/* Evictions that are measured: of tasks that run, and the timer comes for the next look */
+static int check_leaving(const struct gsc_device *dev)
+{
+	const struct gsc_task *task;
+
+	list_for_each_entry(task, &dev->leaving, leaving) {
+		if (task->state != GSC_TASK_RUNNING || task->window >= task->evicted_from ||
+		    !task->client->cl_page || task->evicted_at > dev->now)
+			return 140;
+		if (task->client->dev != dev || !dev->armed || dev->armed > task->look_at)
+			return 141;
+	}
+	return 0;
+}
+
 static int check_page(const struct gsc_client *client)
 {
 	const struct gsched_arb_header *header = &client->arb_page->header;
@@ -690,7 +752,7 @@ int gsc_check(const struct gsc_device *dev)
 {
 	static int (*const checks[])(const struct gsc_device *dev) = {
 		check_clients, check_members, check_active,
-		check_timer, check_slices, check_turns, check_bands, check_pages,
+		check_timer, check_slices, check_turns, check_bands, check_pages, check_leaving,
 	};
 	const struct gsc_group *group = &dev->root;
 	u32 i;

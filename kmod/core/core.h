@@ -117,6 +117,11 @@ struct gsc_policy {
 	 */
 	void (*charge)(struct gsc_client *client, u64 unit_ns);
 	/*
+	 * @task ended, in the event that says so; its client was charged for it. @ran: it was
+	 * granted and is not cancelled. Not called for what a client leaves. Default: nothing.
+	 */
+	void (*ended)(struct gsc_task *task, bool ran);
+	/*
 	 * At the end of each decision, for every band with active clients: each has what it was
 	 * given. May set band->again. Default: nothing.
 	 */
@@ -174,6 +179,8 @@ enum gsc_event {
 
 struct gsc_stats {
 	struct gsc_sum capsm;	/* capacity granted and used, by time */
+	struct gsc_sum demanded;	/* demand.c: by its largest task; what capsm.min promised */
+	struct gsc_sum promised;	/* not of users and clients */
 	struct gsc_sum granted;	/* client time with a limit above 0, by the wall clock */
 	struct gsc_sum ran;	/* task time by the GPU's clock */
 	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
@@ -182,6 +189,19 @@ struct gsc_stats {
 	u64 grants, evictions, growths;
 	u64 cancelled;
 	u64 events[GSC_EVENT_COUNT];
+};
+
+/*
+ * delay.c: how long evictions took that were measured. Bucket i is of those of at most
+ * GSC_DELAY_FIRST_US << i, which took longer than those of the bucket before; the last one is of
+ * all others.
+ */
+#define GSC_DELAY_FIRST_US	16ULL
+#define GSC_DELAY_BUCKETS	18
+
+struct gsc_delays {
+	struct gsc_sum sum;
+	u64 n[GSC_DELAY_BUCKETS];
 };
 
 enum { GSC_PRESSURE_SOME, GSC_PRESSURE_FULL, GSC_PRESSURE_KINDS };
@@ -290,6 +310,14 @@ struct gsc_group {
 	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
 	struct gsc_stats stats;		/* with everything below */
+	/* likewise, where whoever owns the group has memory for it, which it sets; else NULL */
+	struct gsc_delays *delays;
+	/*
+	 * demand.c, of the operator's groups: clients with tasks, here and below; what it promises
+	 * now, units, and since when; sum of what those directly below it promise
+	 */
+	u32 n_demanding, promise;
+	u64 promised_below, promised_since;
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
 	u32 depth;			/* 0: the root group */
 	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
@@ -350,6 +378,14 @@ struct gsc_task {
 	/* opaque, and may wait for its client's later tasks: these wait no longer */
 	bool chained;
 	bool late;			/* others have made way for it */
+	/* delay.c: in dev->leaving while workers are to leave since its eviction */
+	struct list_head leaving;
+	u32 evicted_from;		/* its window before */
+	/* workers that had left then, by its page; that are to leave since */
+	u32 left_before, leavers;
+	u64 evicted_at;			/* when that was */
+	/* when its page was last looked at; when the timer is to do so */
+	u64 looked_at, look_at;
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
 	/* scratch, in units: as if alone, by the policy's wish, allocated */
 	u32 demand, want, alloc;
@@ -539,7 +575,9 @@ struct gsc_client {
 	struct list_head tasks;
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
-	u64 charged;			/* time up to which usage is charged */
+	u64 charged;			/* time up to which usage and demand are charged */
+	u64 demanded;			/* unit-ns that its groups have not been charged yet */
+	u32 demand;			/* of its largest task, units */
 	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
@@ -578,6 +616,12 @@ struct gsc_client {
 	/* what its largest task wants, which may be more than it needs */
 	u32 full;
 	u32 alloc;			/* units */
+	struct gsc_delays delays;	/* of its own evictions */
+	/*
+	 * what they took beside a block-task, smoothed, 0 not yet known: [1] in the resumable form
+	 */
+	u32 evict_ns[2];
+	u64 overrun_ns;			/* srt.c: time that its last task took beyond its word */
 	union gsc_client_data data;	/* the policy's own */
 	bool closed;			/* a task that can have nothing came by */
 };
@@ -615,6 +659,7 @@ struct gsc_device {
 	 */
 	s32 mode_set;
 	struct gsc_group root;
+	struct gsc_delays delays;	/* the root group's */
 	struct list_head clients, bands;
 	struct list_head busy;		/* bands with active clients, by arrival */
 	struct list_head resuming;	/* clients that have @resumes set */
@@ -637,6 +682,7 @@ struct gsc_device {
 	u32 n_adopted;
 	u64 poll_at;
 	bool scan, stale;
+	struct list_head leaving;	/* delay.c: tasks whose evictions are measured */
 	/* what policy chaos draws from; the caller may set it before the policy */
 	u64 seed;
 	u32 next_id;
@@ -752,9 +798,14 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
  * a microsecond, and no longer than that on the whole device.
  */
 void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now);
-/* The same by what is in the client's page, or in those of all: before statistics are read */
+/*
+ * The same by what is in the client's page, or in those of all, and brings what was demanded and
+ * promised to the groups: after gsc_tick(), before statistics are read
+ */
 void gsc_client_count(struct gsc_client *client, u64 now);
 void gsc_device_count(struct gsc_device *dev, u64 now);
+/* How many evictions were measured */
+u64 gsc_delay_count(const struct gsc_delays *delays);
 /* The slot has a launch under the lease, of which only the page tells */
 bool gsc_page_leased(const struct gsc_client *client, u32 slot);
 /*
@@ -826,7 +877,7 @@ enum gsc_file {
 	GSC_FILE_GPU_PRIORITY, GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY,
 	/* to be read only */
 	GSC_FILE_CAPSM_CURRENT, GSC_FILE_CAPSM_PLAN, GSC_FILE_GPU_STAT, GSC_FILE_GPU_PRESSURE,
-	GSC_FILE_GPU_EVENTS,
+	GSC_FILE_GPU_EVENTS, GSC_FILE_GPU_PREEMPTION,
 	GSC_FILE_COUNT
 };
 

@@ -20,6 +20,9 @@ void gsc_client_follow(struct gsc_client *client);	/* its own did */
 
 /* task.c */
 u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
+/* Adds @ns times @units; of a sum of times the units are GSCHED_CAPSM */
+void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units);
+void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns);
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
@@ -53,10 +56,45 @@ void gsc_page_scan(struct gsc_device *dev);
 void gsc_page_refresh(struct gsc_device *dev);		/* the windows of empty slots */
 u64 gsc_page_poll(struct gsc_device *dev);		/* when to look again, 0 never */
 /*
+ * Workers of @task that have not left, as far as its page knows, and that its window has excluded.
+ * False: its page does not say that it has begun
+ */
+bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left);
+bool gsc_page_is_over(const struct gsc_task *task);	/* its page says so */
+/* Its page says that it has seen its window, and that @n left since @before had */
+bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n);
+/*
  * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
  * It counts for what the task is charged; no window is too small for it. As gsc_submit()
  */
 int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+
+/* delay.c: how long it takes until evicted workers are gone */
+static inline bool gsc_delay_is_measured(const struct gsc_task *task)
+{
+	return !list_empty(&task->leaving);
+}
+
+void gsc_delay_begin(struct gsc_task *task, u32 from);	/* its window shrank; it has a page */
+/* Of tasks that are measured: its window is about to grow; it ends */
+void gsc_delay_grow(struct gsc_task *task);
+void gsc_delay_end(struct gsc_task *task, bool ran);
+void gsc_delay_look(struct gsc_device *dev);		/* at the pages of all that are measured */
+u64 gsc_delay_poll(const struct gsc_device *dev);	/* when to look again, 0 never */
+int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* NULL: none */
+
+/* demand.c: what was demanded and promised */
+/* Within these it does not overflow: NS_MAX multiplied by the largest device, and the sum */
+#define GSC_DEMAND_NS_MAX	(1ULL << 40)
+#define GSC_DEMANDED_MAX	(1ULL << 62)
+void gsc_demand_charge_long(struct gsc_client *client, u64 ns);
+void gsc_demand_shrink(struct gsc_client *client);	/* its largest task left the list */
+void gsc_demand_flush(struct gsc_client *client);	/* before its groups change, or are read */
+/* A client's first task begins; its last one ended */
+void gsc_promise_begin(struct gsc_client *client);
+void gsc_promise_end(struct gsc_client *client);
+void gsc_promise_update(struct gsc_group *group);	/* its quotas changed */
+void gsc_promise_settle(struct gsc_device *dev);	/* before statistics are read */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 /* longest hold without a latency target; what comes less often than that does not recur */
@@ -179,8 +217,20 @@ void gsc_late_watch(struct gsc_band *band, u64 now);
 /* watch.c: opaque tasks that are not completed while others wait for what they keep */
 void gsc_watch(struct gsc_band *band);
 
-/* from the store of a window until workers act on it, measured */
-#define GSC_EVICT_NS	20000ULL
+/*
+ * From the store of a window until workers act on it, as measured on an H200. What is measured of a
+ * client takes its place, up to a bound: a client can make that anything.
+ */
+#define GSC_EVICT_NS		20000ULL
+#define GSC_EVICT_NS_MAX	200000ULL
+
+/* Until the workers of @task are gone, beside a block-task */
+static inline u64 gsc_evict_ns(const struct gsc_task *task)
+{
+	u64 measured = task->client->evict_ns[task->midway];
+
+	return measured ? measured : task->midway ? GSC_MIDWAY_NS : GSC_EVICT_NS;
+}
 
 /* policy.c: band->tasks by falling rank, first come first among equals */
 void gsc_sort_tasks(struct gsc_band *band);
@@ -249,8 +299,15 @@ static inline void gsc_client_charge(struct gsc_client *client)
 {
 	u64 now = client->dev->now, ns = now - client->charged;
 
+	if (!ns)
+		return;
 	client->charged = now;
-	if (ns && client->current_units)
+	/* 0 without tasks */
+	if (ns < GSC_DEMAND_NS_MAX && client->demanded < GSC_DEMANDED_MAX)
+		client->demanded += ns * client->demand;
+	else
+		gsc_demand_charge_long(client, ns);
+	if (client->current_units)
 		gsc_client_charge_ns(client, ns);
 }
 

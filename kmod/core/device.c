@@ -128,6 +128,8 @@ static void arm_timer(struct gsc_device *dev)
 {
 	u64 when = gsc_earlier(dev->timer, gsc_page_poll(dev));
 
+	if (!list_empty(&dev->leaving))
+		when = gsc_earlier(gsc_delay_poll(dev), when);
 	if (when == dev->armed)
 		return;
 	dev->armed = when;
@@ -252,11 +254,15 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 {
 	int round;
 
-	if (!dev->marked && !dev->n_adopted && !dev->scan)
+	if (!dev->marked && !dev->n_adopted && !dev->scan && list_empty(&dev->leaving))
 		return;
 	gsc_advance(dev, now);
+	/* the timer may be late */
+	dev->marked |= dev->timer && dev->timer <= dev->now;
 	if (dev->n_adopted)
 		gsc_page_reap(dev);
+	if (!list_empty(&dev->leaving))
+		gsc_delay_look(dev);
 	decide_all(dev);
 	/*
 	 * What is adopted may end further leases. The rounds are bounded, as a client can go on
@@ -346,6 +352,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	gsc_client_count(client, now);
 	list_for_each_entry_safe(task, next, &client->tasks, peer)
 		gsc_task_end(task);
+	gsc_demand_flush(client);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);
@@ -380,12 +387,16 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 		return;
 	gsc_mark(dev, now);
 	/* what it used so far was the old group's */
-	gsc_client_count(client, now);
 	gsc_client_charge(client);
+	gsc_client_count(client, now);
 	add_current(client->group, -client->current_units);
 	gsc_pressure_leave(client);
+	if (client->n_tasks)
+		gsc_promise_end(client);
 	gsc_client_unseat(client);
 	gsc_client_seat(client, group);
+	if (client->n_tasks)
+		gsc_promise_begin(client);
 	add_current(client->group, client->current_units);
 	gsc_pressure_update(client);
 	memset(&client->data, 0, sizeof(client->data));

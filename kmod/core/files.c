@@ -20,6 +20,7 @@ const char *const gsc_file_name[GSC_FILE_COUNT] = {
 	[GSC_FILE_GPU_STAT] = "gpu.stat",
 	[GSC_FILE_GPU_PRESSURE] = "gpu.pressure",
 	[GSC_FILE_GPU_EVENTS] = "gpu.events",
+	[GSC_FILE_GPU_PREEMPTION] = "gpu.preemption",
 };
 
 const char *const gsc_param_name[GSC_PARAM_COUNT] = {
@@ -250,6 +251,7 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 		return ret;
 	gsc_clients_follow(group);
 	gsc_mark(dev, now);
+	gsc_promise_update(group);
 	dev->bands_stale = true;
 	return 0;
 }
@@ -365,10 +367,12 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "evictions %llu\n"
 			 "growths %llu\n"
 			 "wait_usec %llu\n"
-			 "cancelled %llu\n",
+			 "cancelled %llu\n"
+			 "demanded_usec %llu\n"
+			 "promised_usec %llu\n",
 			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
 			 stats->tasks, stats->grants, stats->evictions, stats->growths,
-			 stats->wait.us, stats->cancelled);
+			 stats->wait.us, stats->cancelled, stats->demanded.us, stats->promised.us);
 }
 
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size)
@@ -400,6 +404,8 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 		return gsc_pressure_show(group, buf, size);
 	case GSC_FILE_GPU_EVENTS:
 		return gsc_events_show(group, buf, size);
+	case GSC_FILE_GPU_PREEMPTION:
+		return gsc_delay_show(group->delays, buf, size);
 	default:
 		return -EINVAL;
 	}

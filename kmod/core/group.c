@@ -25,10 +25,12 @@ int gsc_device_init(struct gsc_device *dev, const struct gsc_ops *ops, u32 sms)
 	INIT_LIST_HEAD(&dev->bands);
 	INIT_LIST_HEAD(&dev->busy);
 	INIT_LIST_HEAD(&dev->resuming);
+	INIT_LIST_HEAD(&dev->leaving);
 	dev->param[GSC_PARAM_SWITCH_US] = GSC_SWITCH_US_DEFAULT;
 	dev->param[GSC_PARAM_MAX_OVERHEAD] = GSC_MAX_OVERHEAD_DEFAULT;
 	dev->param[GSC_PARAM_MAX_SLOWDOWN] = GSC_MAX_SLOWDOWN_DEFAULT;
 	group_setup(&dev->root, dev);
+	dev->root.delays = &dev->delays;
 	return 0;
 }
 
@@ -223,6 +225,8 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 	if (!client->group) {
 		memset(own, 0, sizeof(*own));
 		group_setup(own, home->dev);
+		own->delays = &client->delays;
+		memset(own->delays, 0, sizeof(*own->delays));
 		client->priority_max = U32_MAX;
 	}
 	INIT_LIST_HEAD(&client->peers);

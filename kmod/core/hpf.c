@@ -68,7 +68,7 @@ static void order(struct gsc_band *band, u64 now)
 static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 {
 	struct gsc_client *client = ended->client;
-	u64 time = gsc_size_ns(client), longest = 0, tolerated;
+	u64 time = gsc_size_ns(client), longest = 0, delay = 0, tolerated;
 	u32 top_resuming;
 	const struct gsc_task *task;
 	bool below = false;
@@ -91,11 +91,12 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 		if (task->midway && gsc_is_resumable(task->client, top_resuming))
 			continue;
 		below = true;
-		longest = max(longest, min(task->block_ns, U64_MAX - GSC_EVICT_NS));
+		longest = max(longest, task->block_ns);
+		delay = max(delay, gsc_evict_ns(task) + min(task->block_ns, U64_MAX / 2));
 	}
 	if (client->group->latency_us)
 		tolerated = gsc_standby_limit_ns(client->group);
-	if (!below || longest + GSC_EVICT_NS <= tolerated)
+	if (!below || delay <= tolerated)
 		return 0;
 	client->hold_block_ns = longest;
 	/* kernels that come in bursts: it has to last until the next burst */

@@ -206,7 +206,7 @@ static void adopt(struct gsc_client *client, u32 slot)
 	client->dev->scan = true;
 }
 
-static bool is_over(const struct gsc_task *task)
+bool gsc_page_is_over(const struct gsc_task *task)
 {
 	const struct gsched_cl_page *page = task->client->cl_page;
 	const struct gsched_cl_slot *hint;
@@ -221,6 +221,30 @@ static bool is_over(const struct gsc_task *task)
 		return true;
 	/* and than this one */
 	return smp_load_acquire(&hint->finished) == task->seq;
+}
+
+bool gsc_page_workers(const struct gsc_task *task, u32 *present, u32 *left)
+{
+	const struct gsched_cl_page *page = task->client->cl_page;
+	const struct gsched_cl_slot *hint;
+	u32 launched;
+
+	if (gsc_page_is_over(task))
+		return false;
+	hint = &page->slot[task->slot];
+	if (!READ_ONCE(hint->start_ns))
+		return false;
+	launched = READ_ONCE(hint->launched);
+	*left = READ_ONCE(hint->left);
+	*present = launched - min(launched, *left);
+	return true;
+}
+
+bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n)
+{
+	const struct gsched_cl_slot *hint = &task->client->cl_page->slot[task->slot];
+
+	return READ_ONCE(hint->seen_limit) == task->window && READ_ONCE(hint->left) - before >= n;
 }
 
 static void complete(struct gsc_task *task, u64 now)
@@ -257,7 +281,7 @@ void gsc_page_submit(struct gsc_task *task, u32 seq, u64 now)
 	/* adopted before the client's call came, which says more of it than the page */
 	if (task->seq == seq)
 		gsc_complete(task->client, &cancel, now);
-	else if (is_over(task))
+	else if (gsc_page_is_over(task))
 		complete(task, now);
 }
 
@@ -276,7 +300,7 @@ static void reap(struct gsc_device *dev, bool (*ended)(const struct gsc_task *ta
 
 static bool adopted_is_over(const struct gsc_task *task)
 {
-	return task->adopted && is_over(task);
+	return task->adopted && gsc_page_is_over(task);
 }
 
 void gsc_page_reap(struct gsc_device *dev)
@@ -351,6 +375,7 @@ void gsc_client_count(struct gsc_client *client, u64 now)
 	const struct gsched_cl_header *header;
 	struct gsc_leased says;
 
+	gsc_demand_flush(client);
 	if (!client->cl_page)
 		return;
 	header = &client->cl_page->header;
@@ -369,4 +394,5 @@ void gsc_device_count(struct gsc_device *dev, u64 now)
 
 	list_for_each_entry(client, &dev->clients, node)
 		gsc_client_count(client, now);
+	gsc_promise_settle(dev);
 }

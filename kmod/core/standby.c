@@ -6,10 +6,10 @@
  * kernels (size.c), or than DELAY_NS without a target. What can be evicted in time is lent the
  * reserve until then, so it costs nothing where all block-tasks are short.
  *
- * A task's eviction delay is GSC_EVICT_NS and one block-task, as its client measured it (SMGuard
- * 6.5: the delay is that of a block-task). Where that is unknown, and for an opaque kernel, it has
- * no bound. The hardware puts the blocks of opaque kernels wherever it finds room: what others have
- * of the reserve then, it has only in the books.
+ * A task's eviction delay is that of one block-task, as its client measured it (SMGuard 6.5), and
+ * what the core has measured beside that (gsc_evict_ns()). Where the former is unknown, and for an
+ * opaque kernel, it has no bound. The hardware puts the blocks of opaque kernels wherever it finds
+ * room: what others have of the reserve then, it has only in the books.
  *
  * This is Algorithm 1 of SMGuard with R_request = capsm.reserve: as long as the reserve stands,
  * R_request <= R_remain and R_gap = 0; where it is lent, R_gap is what the allocator evicts.
@@ -61,7 +61,7 @@ u64 gsc_eviction_ns(const struct gsc_task *task)
 	 * the resumable form tells the time to leave, of which there is more than that of one
 	 * worker
 	 */
-	return (task->midway ? GSC_MIDWAY_NS : GSC_EVICT_NS) + min(task->block_ns, U64_MAX / 2);
+	return gsc_evict_ns(task) + min(task->block_ns, U64_MAX / 2);
 }
 
 u64 gsc_standby_limit_ns(const struct gsc_group *group)

@@ -36,8 +36,7 @@ u32 gsc_packed(const struct gsc_task *task, u32 limit)
 
 #define UNIT_NS_PER_US	(1000 * GSCHED_CAPSM)
 
-/* Adds @ns times @units */
-static void sum_add(struct gsc_sum *sum, u64 ns, u32 units)
+void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units)
 {
 	u64 whole = div_u64(ns, UNIT_NS_PER_US);
 	u64 part = (ns - whole * UNIT_NS_PER_US) * units + sum->rest;
@@ -47,9 +46,17 @@ static void sum_add(struct gsc_sum *sum, u64 ns, u32 units)
 	sum->rest = (u32)(part - us * UNIT_NS_PER_US);
 }
 
+void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
+{
+	u64 us = div_u64(unit_ns, UNIT_NS_PER_US);
+
+	sum->us += us;
+	gsc_sum_add(sum, unit_ns - us * UNIT_NS_PER_US, 1);
+}
+
 static void sum_add_ns(struct gsc_sum *sum, u64 ns)
 {
-	sum_add(sum, ns, GSCHED_CAPSM);
+	gsc_sum_add(sum, ns, GSCHED_CAPSM);
 }
 
 /* @ns times @units more, where that fits */
@@ -83,7 +90,7 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	if (client->dev->policy->charge)
 		client->dev->policy->charge(client, ns * most);
 	for (group = client->group; group; group = group->parent) {
-		sum_add(&group->stats.capsm, ns, most);
+		gsc_sum_add(&group->stats.capsm, ns, most);
 		sum_add_ns(&group->stats.granted, ns);
 	}
 }
@@ -93,6 +100,7 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 	struct gsc_device *dev = task->client->dev;
 	struct gsc_group *group;
 	u64 waited = 0;
+	u32 old;
 
 	gsc_client_charge(task->client);
 	if (why == GSC_GRANT) {
@@ -100,6 +108,9 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 		task->granted = dev->now;
 		waited = dev->now - task->submitted;
 	}
+	if (gsc_delay_is_measured(task) && why == GSC_GROW)
+		gsc_delay_grow(task);
+	old = task->window;
 	task->window = window;
 	for (group = task->client->group; group; group = group->parent) {
 		group->stats.grants += why == GSC_GRANT;
@@ -109,6 +120,8 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 	}
 	dev->n_events += why == GSC_EVICT;
 	gsc_page_window(task);
+	if (why == GSC_EVICT && task->client->cl_page)
+		gsc_delay_begin(task, old);
 	if (dev->ops->set_window)
 		dev->ops->set_window(task, why);
 }
@@ -240,12 +253,18 @@ void gsc_task_end(struct gsc_task *task)
 	struct gsc_device *dev = task->client->dev;
 
 	gsc_client_charge(task->client);
+	if (gsc_delay_is_measured(task))
+		gsc_delay_end(task, true);
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
 	task->client->band->n_tasks--;
 	if (!--task->client->n_tasks) {
+		task->client->demand = 0;
 		task->client->band->n_active--;
 		dev->n_active--;
+		gsc_promise_end(task->client);
+	} else if (task->demand == task->client->demand) {
+		gsc_demand_shrink(task->client);
 	}
 	task->client->last_end = dev->now;
 	if (gsc_is_block(task))
@@ -311,6 +330,7 @@ static struct gsc_task *task_of(struct gsc_client *client, u32 slot)
 	task->slot = slot;
 	INIT_LIST_HEAD(&task->node);
 	INIT_LIST_HEAD(&task->peer);
+	INIT_LIST_HEAD(&task->leaving);
 	WRITE_ONCE(client->task[slot], task);
 	return task;
 }
@@ -368,9 +388,11 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
 	client->band->n_tasks++;
+	client->demand = max(client->demand, task->demand);
 	if (!client->n_tasks++) {
 		client->band->n_active++;
 		dev->n_active++;
+		gsc_promise_begin(client);
 	}
 	if (list_empty(&client->active))
 		gsc_client_activate(client);
@@ -492,7 +514,12 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 		group->stats.cancelled += !ran;
 		sum_add_ns(&group->stats.ran, task->ran);
 	}
+	/* what is cancelled may go on, under what its client then submits */
+	if (gsc_delay_is_measured(task))
+		gsc_delay_end(task, ran);
 	gsc_task_end(task);
+	if (dev->policy->ended)
+		dev->policy->ended(task, ran);
 	if (ran)
 		gsc_protect_measure(task);
 	if (ran && task->window)
@@ -530,6 +557,8 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 		sum_add_ns(&group->stats.granted, ns);
 		sum_add_ns(&group->stats.ran, ns);
 		sum_add_ns(&group->stats.capsm, usage);
+		/* nobody kept it from having what it could use */
+		sum_add_ns(&group->stats.demanded, usage);
 		sum_add_ns(&group->stats.paced, paced);
 	}
 }

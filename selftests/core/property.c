@@ -13,6 +13,7 @@
 static struct gsc_device *dev;
 static struct gsc_group *group;
 static struct gsc_client *client;
+static struct gsc_delays delays[GROUPS];
 static bool group_live[GROUPS];
 static u64 clock_ns, rng, trace, told_timer;
 static u64 steps_done;
@@ -396,6 +397,17 @@ static void event_hint(struct gsc_client *c)
 	case 2:
 		((u32 *)hint)[below(sizeof(*hint) / sizeof(u32))] = (u32)next_random();
 		break;
+	case 3:
+		hint->seen_limit = (u32)arb_page[index_of(c)].slot[hint - page->slot].window;
+		hint->left += below(500);
+		break;
+	case 4:
+		/* a kernel that was submitted begins */
+		hint->seq = task_at(c, (u32)(hint - page->slot))->seq;
+		hint->launched = below(5000);
+		hint->left = 0;
+		hint->start_ns = clock_ns;
+		break;
 	default:
 		if (arb_page[index_of(c)].header.lease == GSCHED_LEASE_NONE && below(20))
 			return;
@@ -567,6 +579,8 @@ static void event_group(void)
 		return;
 	}
 	memset(&group[g], 0, sizeof(group[g]));
+	memset(&delays[g], 0, sizeof(delays[g]));
+	group[g].delays = &delays[g];
 	group_live[g] = gsc_group_init(&group[g], any_group()) == 0;
 }
 
@@ -751,7 +765,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 	u64 grants = 0, evicts = 0, grows = 0, holds = 0, waits = 0, shared = 0, seed,
 		hash, last = 0;
 	u64 turns = 0, sliced = 0, lower = 0, drains = 0, emptied = 0, sized = 0, midway = 0;
-	u64 adopted = 0;
+	u64 adopted = 0, measured = 0;
 	bool fine = true, same = true, differ = true;
 	char name[128];
 
@@ -772,6 +786,7 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 		sized += n_sized;
 		midway += n_midway;
 		adopted += n_adopted;
+		measured += gsc_delay_count(&dev->delays);
 		if (seed <= 6)
 			same &= hash == run(seed, steps, policy);
 		differ &= hash != last;
@@ -783,10 +798,12 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 	       "ones, after %llu one drained\n", policy, turns, sliced, lower, drains);
 	printf("# %s: %llu times a running task had no window since its band's gate was closed, "
 	       "%llu times a client had a smaller size\n", policy, emptied, sized);
-	printf("# %s: %llu times a client was to launch resumable kernels\n", policy, midway);
+	printf("# %s: %llu times a client was to launch resumable kernels, %llu evictions measured\n",
+	       policy, midway, measured);
 	if (batches) {
 		fine &= same && differ && grants && evicts && grows && waits && shared;
 		fine &= adopted || gsc_policy_find(policy)->no_leases;
+		fine &= measured != 0;
 		snprintf(name, sizeof(name),
 			 "%s: every invariant after commits of several events, all given back",
 			 policy);

@@ -95,6 +95,103 @@ static void preemption_has_to_be_worth_it(void)
 	}
 }
 
+/* Client 0 runs a kernel of @ns by itself that it said would take @word */
+static void run_alone(u64 word, u64 ns)
+{
+	launch(0, word, 0);
+	EXPECT(has_all(0));
+	pass(ns);
+	EXPECT(!complete(0, 0));
+}
+
+/* Who claims less than the truth comes before an equal once, and waits for it the next time */
+static void a_lie_gains_nothing(void)
+{
+	for (int temporal = 0; temporal < 2; temporal++) {
+		u64 first = 0;
+
+		begin(2, temporal);
+		for (int i = 0; i < 10; i++) {
+			/* 5 ms each, whatever is said, and what it takes to begin and to tell of the end */
+			launch(1, 5 * MS, 0);
+			launch(0, 1, 0);
+			first += has_all(0);
+			if (has_all(0)) {
+				pass(5 * MS + 50 * US);
+				complete(0, 0);
+				EXPECT(has_all(1));
+				pass(5 * MS + 50 * US);
+				complete(1, 0);
+			} else {
+				pass(5 * MS + 50 * US);
+				complete(1, 0);
+				EXPECT(has_all(0));
+				pass(5 * MS + 50 * US);
+				complete(0, 0);
+			}
+			EXPECT(client[0].overrun_ns == 5 * MS - 1);
+			EXPECT(!client[1].overrun_ns);
+		}
+		EXPECT(first == 1);
+	}
+}
+
+/* Nor is it forgotten for kernels that are withdrawn, or by going to another group */
+static void a_lie_is_remembered(void)
+{
+	begin(2, false);
+	run_alone(1, 5 * MS);
+	for (int i = 0; i < 20; i++) {
+		struct gsched_complete req = make_complete(0, 1);
+
+		launch(0, MS, 0);
+		req.flags = GSCHED_COMPLETE_CANCEL;
+		EXPECT(!gsc_complete(&client[0], &req, clock_ns));
+	}
+	gsc_client_move(&client[0], &group[3], clock_ns);
+	launch(1, 2 * MS, 0);
+	launch(0, MS, 0);
+	EXPECT(has_all(1));
+	/* one that took as long as it was said to settles that */
+	complete(1, 0);
+	pass(MS);
+	complete(0, 0);
+	launch(1, 2 * MS, 0);
+	launch(0, MS, 0);
+	EXPECT(has_all(0));
+}
+
+/* A word that is kept, nearly, or too long, costs nothing later */
+static void honest_predictions(void)
+{
+	static const struct { u64 word, ns; } cases[] = {
+		{ MS, MS }, { MS, MS + 50 * US }, { 5 * MS, MS }, { 0, MS }, { ~0ULL, MS },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(2, false);
+		run_alone(cases[i].word, cases[i].ns);
+		EXPECT(!client[0].overrun_ns);
+	}
+}
+
+/* What evictions of a client took takes the place of the constant */
+static void measured_overhead(void)
+{
+	for (int slow = 0; slow < 2; slow++) {
+		begin(2, false);
+		client[0].evict_ns[0] = slow ? 100 * US : 5 * US;
+		launch(0, MS, 100 * US);
+		launch(1, slow ? 810 * US : 890 * US, 0);
+		EXPECT(has_all(1) == !slow);
+		begin(2, false);
+		client[0].evict_ns[0] = slow ? 100 * US : 5 * US;
+		launch(0, MS, 100 * US);
+		launch(1, slow ? 790 * US : 900 * US, 0);
+		EXPECT(has_all(1) == slow);
+	}
+}
+
 /* What counts is what is left, also of one that was preempted */
 static void remaining_time_counts(void)
 {
@@ -221,7 +318,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it), TEST(remaining_time_counts),
+	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it),
+		TEST(a_lie_gains_nothing), TEST(a_lie_is_remembered), TEST(honest_predictions),
+		TEST(measured_overhead), TEST(remaining_time_counts),
 	TEST(wrong_prediction),
 	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used),
 	TEST(opaque_kernel_stays), TEST(mean_slowdown),

@@ -128,11 +128,14 @@ for c in "group create x" "group show" "group get / capsm.max" "device set polic
 done
 expect 0 'gsched_device_info{device="gpu0",uuid="' "metrics of the devices" "$ctl" metrics
 expect 0 'gsched_group_capsm_max{device="gpu0",group="batch"} 4' "of groups" "$ctl" metrics
+expect 0 'gsched_group_preemption_seconds_bucket{device="gpu0",group="batch",le="1.048576"} 0' \
+	"of their evictions" "$ctl" metrics
 ! grep -q 'gsched_group_capsm_max{device="gpu0",group="/"}' "$OUT/out"
 ok $? "what has no limit has none"
 # samples of one name stand together, behind their type, and no sample comes twice
-awk '/^# TYPE / { bad += seen[$3]++; type = $3; n++; next } /^#/ { next }
+awk '/^# TYPE / { bad += seen[$3]++; type = $3; kind = $4; n++; next } /^#/ { next }
 	{ name = $1; sub(/{.*/, "", name) }
+	kind == "histogram" { sub(/_(bucket|sum|count)$/, "", name) }
 	name != type || twice[$1]++ || $2 + 0 != $2 { bad = 1 }
 	END { exit bad || n <= 15 }' "$OUT/out"
 ok $? "in Prometheus' format"

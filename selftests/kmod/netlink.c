@@ -47,9 +47,27 @@ struct found {
 	unsigned int n;
 	uint32_t word[GSCHED_A_MAX + 1];
 	uint64_t number[GSCHED_A_MAX + 1], stat[GSCHED_STAT_MAX + 1];
+	uint64_t preempted, preempted_us;	/* sum of the buckets */
 	char string[GSCHED_A_MAX + 1][64];
 	bool is_there[GSCHED_A_MAX + 1];
 };
+
+static void keep_preemption(struct found *f, const struct nlattr *nest)
+{
+	const struct nlattr *at[GSCHED_PREEMPTION_MAX + 1], *buckets;
+	uint64_t bucket;
+	size_t i;
+
+	nl_parse(nl_data(nest), nest->nla_len - NLA_HDRLEN, at, GSCHED_PREEMPTION_MAX);
+	f->preempted_us = nl_u64(at[GSCHED_PREEMPTION_USEC]);
+	f->preempted = 0;
+	buckets = at[GSCHED_PREEMPTION_BUCKETS];
+	for (i = 0; buckets && (i + 1) * sizeof(bucket) <= buckets->nla_len - NLA_HDRLEN; i++) {
+		memcpy(&bucket, (const char *)nl_data(buckets) + i * sizeof(bucket),
+		       sizeof(bucket));
+		f->preempted += bucket;
+	}
+}
 
 static void keep(void *arg, const struct nlmsghdr *msg, const struct nl_attrs *attrs)
 {
@@ -73,6 +91,8 @@ static void keep(void *arg, const struct nlmsghdr *msg, const struct nl_attrs *a
 		if (at && at->nla_len - NLA_HDRLEN <= 64)
 			memcpy(f->string[i], nl_data(at), at->nla_len - NLA_HDRLEN);
 	}
+	if (attrs->at[GSCHED_A_PREEMPTION])
+		keep_preemption(f, attrs->at[GSCHED_A_PREEMPTION]);
 	if (!attrs->at[GSCHED_A_STAT])
 		return;
 	nl_parse(nl_data(attrs->at[GSCHED_A_STAT]), attrs->at[GSCHED_A_STAT]->nla_len - NLA_HDRLEN,
@@ -182,6 +202,8 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_CAPSM_CURRENT]);
 	EXPECT_EQ(1, f.stat[GSCHED_STAT_GRANTS]);
 	EXPECT_EQ(0, f.stat[GSCHED_STAT_TASKS]);
+	EXPECT_LT(0, f.stat[GSCHED_STAT_DEMANDED_USEC]);
+	EXPECT_EQ(0, f.stat[GSCHED_STAT_PROMISED_USEC]);
 	EXPECT_TRUE(f.is_there[GSCHED_A_SHARE]);
 
 	/* one that waits: it is the first one's turn */
@@ -202,6 +224,51 @@ TEST_F(netlink, clients_and_tasks)
 	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
 	EXPECT_EQ(1, f.n);
 	EXPECT_EQ(1, f.stat[GSCHED_STAT_TASKS]);
+	close(fd);
+}
+
+/* How long an eviction took, by what the page says of the workers */
+TEST_F(netlink, preemption)
+{
+	const volatile struct gsched_arb_page *arb;
+	volatile struct gsched_cl_page *cl;
+	struct found f = { .key = "a" };
+	int fd = gopen(), equal = gopen();
+	struct gsched_attach a;
+	char text[1024];
+
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
+	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
+	ASSERT_EQ(0, attach(equal, GSCHED_ATTACH_MPS));
+	arb = map_arb(fd, &a);
+	cl = map_cl(fd, &a);
+	ASSERT_NE(MAP_FAILED, arb);
+	ASSERT_NE(MAP_FAILED, cl);
+	ASSERT_EQ(0, submit(fd, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	cl->slot[0].launched = DEV_SMS;
+	cl->slot[0].start_ns = 1;
+	cl->slot[0].seq = 1;
+	ASSERT_EQ(0, submit(equal, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_GT(WHOLE, arb->slot[0].window);
+	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
+	EXPECT_EQ(0, f.preempted);
+	usleep(2000);
+	cl->slot[0].left = DEV_SMS;
+	cl->slot[0].seen_limit = arb->slot[0].window;
+	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
+	EXPECT_EQ(1, f.preempted);
+	EXPECT_LE(2000, f.preempted_us);
+	slurp(text, sizeof(text), ROOT "/a/gpu.preemption");
+	EXPECT_EQ(1, stat_of(text, "count"));
+	EXPECT_EQ(f.preempted_us, stat_of(text, "total_usec"));
+	EXPECT_EQ(0, stat_of(text, "le_1024"));
+	EXPECT_EQ(stat_of(text, "le_1048576"), f.preempted_us <= 1048576);
+	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/preemption", getpid());
+	EXPECT_EQ(1, stat_of(text, "count"));
+	munmap((void *)arb, a.arb_size);
+	munmap((void *)cl, a.cl_size);
+	close(equal);
 	close(fd);
 }
 

@@ -15,9 +15,9 @@
  *
  *	DEVICE_GET	DEVICE UUID SMS MODE POLICY [FAULT] CLIENTS DECISIONS
  *	GROUP_GET	DEVICE GROUP [CAPSM_MAX] CAPSM_MIN CAPSM_CURRENT WEIGHT PRIORITY LATENCY_US
- *			[BAND] CLIENTS STAT
+ *			[BAND] CLIENTS STAT PREEMPTION
  *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
- *			SLICE_US SHARE STAT
+ *			SLICE_US SHARE STAT PREEMPTION
  *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS LIMIT WAIT_NS RUN_NS
  *
  * Events: messages of GSCHED_CMD_EVENT with EVENT, TIME_NS and DEVICE to one of two multicast
@@ -83,6 +83,7 @@ enum gsched_nl_attr {
 	GSCHED_A_EVENT,		/* u32: enum gsched_nl_event */
 	GSCHED_A_TIME_NS,	/* u64: CLOCK_MONOTONIC */
 	GSCHED_A_INTENSITY,	/* u32: GSCHED_INTENSITY_*; not there: unknown */
+	GSCHED_A_PREEMPTION,	/* nested: enum gsched_nl_preemption */
 	__GSCHED_A_MAX,
 	GSCHED_A_MAX = __GSCHED_A_MAX - 1
 };
@@ -101,9 +102,28 @@ enum gsched_nl_stat {
 	GSCHED_STAT_GROWTHS,
 	GSCHED_STAT_WAIT_USEC,
 	GSCHED_STAT_CANCELLED,
+	GSCHED_STAT_DEMANDED_USEC,
+	GSCHED_STAT_PROMISED_USEC,	/* of a client 0 */
 	__GSCHED_STAT_MAX,
 	GSCHED_STAT_MAX = __GSCHED_STAT_MAX - 1
 };
+
+/*
+ * How long evictions of running tasks took that were measured, with groups below included: what
+ * gpu.preemption shows. Bucket i counts those that took at most GSCHED_PREEMPTION_FIRST_US << i and
+ * longer than what the bucket before counts, the last one all others. Their number is that of the
+ * evictions.
+ */
+enum gsched_nl_preemption {
+	GSCHED_PREEMPTION_UNSPEC,
+	GSCHED_PREEMPTION_PAD,
+	GSCHED_PREEMPTION_USEC,		/* u64: sum of their times */
+	GSCHED_PREEMPTION_BUCKETS,	/* array of u64 */
+	__GSCHED_PREEMPTION_MAX,
+	GSCHED_PREEMPTION_MAX = __GSCHED_PREEMPTION_MAX - 1
+};
+
+#define GSCHED_PREEMPTION_FIRST_US	16
 
 enum gsched_nl_state {
 	GSCHED_STATE_WAITING = 1,
@@ -118,7 +138,8 @@ enum gsched_nl_event {
 	GSCHED_NL_GROUP_ADD,	/* GROUP */
 	GSCHED_NL_GROUP_DEL,	/* GROUP */
 	GSCHED_NL_CLIENT_ADD,	/* CLIENT PID UID GROUP ARB_FLAGS SLICE_US SHARE */
-	GSCHED_NL_CLIENT_DEL,	/* CLIENT PID UID STAT; behind DONE of each of its tasks */
+	/* CLIENT PID UID STAT PREEMPTION; behind DONE of each of its tasks */
+	GSCHED_NL_CLIENT_DEL,
 	GSCHED_NL_BAND,		/* CLIENT PID ARB_FLAGS SLICE_US SHARE: slice or flags changed */
 	GSCHED_NL_POLICY,	/* POLICY [FAULT]: set, by a plan, or hpf after a fault */
 	/* group "tasks": CLIENT PID SLOT SEQ LIMIT each */
