@@ -4,8 +4,11 @@
  * mkdir makes a group below, rmdir drops one: its processes then belong to whatever group is still
  * bound to them, the root at last.
  *
- * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's.
+ * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's. Beside
+ * the devices there is the file features.
  */
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -213,8 +216,36 @@ static const struct config_item_type group_type = {
 	.ct_attrs = attr_list,
 };
 
+/* GSCHED_FEATURE_* in lower case, for scripts */
+static ssize_t gsched_features_show(struct config_item *item, char *page)
+{
+	static const struct { u64 bit; const char *name; } feature[] = {
+		{ GSCHED_FEATURE_LEASE, "lease" },
+		{ GSCHED_FEATURE_STREAM, "stream" },
+		{ GSCHED_FEATURE_FORCE, "force" },
+		{ GSCHED_FEATURE_LEASED, "leased" },
+		{ GSCHED_FEATURE_BANDS, "bands" },
+		{ GSCHED_FEATURE_INTENSITY, "intensity" },
+	};
+	ssize_t len = 0;
+	int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(feature) != HWEIGHT64(GSCHED_FEATURES));
+	for (i = 0; i < ARRAY_SIZE(feature); i++)
+		len += scnprintf(page + len, PAGE_SIZE - len, "%s%s", len ? " " : "",
+				 feature[i].name);
+	return len + scnprintf(page + len, PAGE_SIZE - len, "\n");
+}
+CONFIGFS_ATTR_RO(gsched_, features);
+
+static struct configfs_attribute *subsystem_attrs[] = {
+	&gsched_attr_features,
+	NULL
+};
+
 static const struct config_item_type subsystem_type = {
 	.ct_owner = THIS_MODULE,
+	.ct_attrs = subsystem_attrs,
 };
 
 static struct configfs_subsystem subsystem = {

@@ -35,6 +35,10 @@ struct vm_area_struct;
 
 struct gsched_device;
 
+/* What INFO answers; configfs.c has their names */
+#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | \
+			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY)
+
 /**
  * struct gsched_group - a quota holder: one configfs directory
  * @cg: the directory
