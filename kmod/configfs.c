@@ -4,8 +4,8 @@
  * mkdir makes a group below, rmdir drops one: its processes then belong to whatever group is still
  * bound to them, the root at last.
  *
- * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's. Beside
- * the devices there is the file features.
+ * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's,
+ * owner is owner.c's. Beside the devices there is the file features.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -102,9 +102,22 @@ static ssize_t cgroup_store(struct config_item *item, const char *page, size_t c
 	return ret ?: count;
 }
 
+static ssize_t owner_show(struct config_item *item, char *page)
+{
+	return gsched_owner_show(to_group(item), page);
+}
+
+static ssize_t owner_store(struct config_item *item, const char *page, size_t count)
+{
+	int ret = strlen(page) == count ? gsched_owner_store(to_group(item), page) : -EINVAL;
+
+	return ret ?: count;
+}
+
 #define FILE_PROCS	GSC_FILE_COUNT
 #define FILE_CGROUP	(GSC_FILE_COUNT + 1)
-#define FILE_COUNT	(GSC_FILE_COUNT + 2)
+#define FILE_OWNER	(GSC_FILE_COUNT + 2)
+#define FILE_COUNT	(GSC_FILE_COUNT + 3)
 
 /* Names and modes of the core's files are filled in by gsched_configfs_init() */
 static struct configfs_attribute attrs[FILE_COUNT] = {
@@ -125,6 +138,9 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 	},
 	[FILE_CGROUP] = {
 		.ca_name = "cgroup", .ca_mode = 0644, .show = cgroup_show, .store = cgroup_store,
+	},
+	[FILE_OWNER] = {
+		.ca_name = "owner", .ca_mode = 0644, .show = owner_show, .store = owner_store,
 	},
 };
 

@@ -247,6 +247,10 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page);
 ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page);
 void gsched_bind_drop(struct gsched_group *group);
 
+/* owner.c */
+ssize_t gsched_owner_show(struct gsched_group *group, char *page);
+int gsched_owner_store(struct gsched_group *group, const char *text);
+
 /* netlink.c: events, which cost next to nothing while nobody listens */
 void gsched_nl_changed(void);
 void gsched_nl_device(const struct gsched_device *dev, enum gsched_nl_event event);

@@ -87,6 +87,7 @@ static void *maker(void *arg)
 		mkdir(ROOT "/a/b", 0755);
 		put("0", ROOT "/a/b/procs");
 		put("/", ROOT "/a/cgroup");
+		put("65534", ROOT "/a/b/owner");
 		rmdir(ROOT "/a/b");
 		rmdir(ROOT "/a");
 		rounds[2]++;
@@ -112,6 +113,8 @@ static void *writer(void *arg)
 		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s", rand_r(&seed) & 1 ? "a/gpu.band" : "a/b/gpu.band");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/bands");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/band", getpid());
+		put(rand_r(&seed) & 1 ? "0" : "65534", ROOT "/%s/owner", rand_r(&seed) & 1 ? "a" : "a/b");
+		slurp(text, sizeof(text), ROOT "/a/owner");
 		slurp(text, sizeof(text), ROOT "/gpu.stat");
 		slurp(text, sizeof(text), ROOT "/a/procs");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
