@@ -40,9 +40,8 @@ static int call_info(struct call_ctx *ctx)
 
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
-	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM |
-			 GSCHED_FEATURE_FORCE | GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS |
-			 GSCHED_FEATURE_CORUN;
+	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
+			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY;
 	info->devices = n_devices;
 	return 0;
 }

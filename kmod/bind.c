@@ -15,6 +15,7 @@
 #include <linux/dcache.h>
 #include <linux/fs.h>
 #include <linux/kstrtox.h>
+#include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -319,7 +320,10 @@ int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 	return ret;
 }
 
-/* The path as in /proc/<pid>/cgroup, or an empty line */
+/*
+ * The path as the reader's /proc/<pid>/cgroup would have it, or an empty line: like what is
+ * written, relative to the root of its cgroup namespace.
+ */
 ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
 {
 	struct gsched_device *dev = group->dev;
@@ -332,7 +336,7 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
 		cgroup_get(cgroup);
 	spin_unlock_bh(&dev->lock);
 	if (cgroup) {
-		if (cgroup_path(cgroup, page, PAGE_SIZE - 1) > 0)
+		if (cgroup_path_ns(cgroup, page, PAGE_SIZE - 1, current->nsproxy->cgroup_ns) > 0)
 			len = strnlen(page, PAGE_SIZE - 1);
 		cgroup_put(cgroup);
 	}

@@ -63,9 +63,7 @@ static int call_info(struct gsched_client *client, struct gsched_cmd *cmd)
 
 	if (req->flags || req->__reserved)
 		return -EOPNOTSUPP;
-	req->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM |
-			GSCHED_FEATURE_FORCE | GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS |
-			GSCHED_FEATURE_CORUN;
+	req->features = GSCHED_FEATURES;
 	req->devices = gsched_device_count();
 	return respond(cmd, sizeof(*req));
 }

@@ -8,6 +8,8 @@
 
 #include <linux/kobject.h>
 #include <linux/mm.h>
+#include <linux/mnt_idmapping.h>
+#include <linux/user_namespace.h>
 
 #ifdef GSCHED_HAVE_vm_flags_set
 static inline void gsched_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
@@ -36,6 +38,13 @@ static inline void gsched_vm_flags_clear(struct vm_area_struct *vma, unsigned lo
 #define GSCHED_OWNED_KOBJECT	const struct kobject
 #else
 #define GSCHED_OWNED_KOBJECT	struct kobject
+#endif
+
+/* The map of a mount that maps no users */
+#ifdef GSCHED_HAVE_mnt_idmap
+#define GSCHED_NO_IDMAP		(&nop_mnt_idmap)
+#else
+#define GSCHED_NO_IDMAP		(&init_user_ns)
 #endif
 
 /* Without multicast groups that take a capability there are none: no events by netlink */

@@ -4,8 +4,11 @@
  * mkdir makes a group below, rmdir drops one: its processes then belong to whatever group is still
  * bound to them, the root at last.
  *
- * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's.
+ * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's,
+ * owner is owner.c's. Beside the devices there is the file features.
  */
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -100,9 +103,22 @@ static ssize_t cgroup_store(struct config_item *item, const char *page, size_t c
 	return ret ?: count;
 }
 
+static ssize_t owner_show(struct config_item *item, char *page)
+{
+	return gsched_owner_show(to_group(item), page);
+}
+
+static ssize_t owner_store(struct config_item *item, const char *page, size_t count)
+{
+	int ret = strlen(page) == count ? gsched_owner_store(to_group(item), page) : -EINVAL;
+
+	return ret ?: count;
+}
+
 #define FILE_PROCS	GSC_FILE_COUNT
 #define FILE_CGROUP	(GSC_FILE_COUNT + 1)
-#define FILE_COUNT	(GSC_FILE_COUNT + 2)
+#define FILE_OWNER	(GSC_FILE_COUNT + 2)
+#define FILE_COUNT	(GSC_FILE_COUNT + 3)
 
 /* Names and modes of the core's files are filled in by gsched_configfs_init() */
 static struct configfs_attribute attrs[FILE_COUNT] = {
@@ -124,6 +140,9 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 	},
 	[FILE_CGROUP] = {
 		.ca_name = "cgroup", .ca_mode = 0644, .show = cgroup_show, .store = cgroup_store,
+	},
+	[FILE_OWNER] = {
+		.ca_name = "owner", .ca_mode = 0644, .show = owner_show, .store = owner_store,
 	},
 };
 
@@ -216,8 +235,36 @@ static const struct config_item_type group_type = {
 	.ct_attrs = attr_list,
 };
 
+/* GSCHED_FEATURE_* in lower case, for scripts */
+static ssize_t gsched_features_show(struct config_item *item, char *page)
+{
+	static const struct { u64 bit; const char *name; } feature[] = {
+		{ GSCHED_FEATURE_LEASE, "lease" },
+		{ GSCHED_FEATURE_STREAM, "stream" },
+		{ GSCHED_FEATURE_FORCE, "force" },
+		{ GSCHED_FEATURE_LEASED, "leased" },
+		{ GSCHED_FEATURE_BANDS, "bands" },
+		{ GSCHED_FEATURE_INTENSITY, "intensity" },
+	};
+	ssize_t len = 0;
+	int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(feature) != HWEIGHT64(GSCHED_FEATURES));
+	for (i = 0; i < ARRAY_SIZE(feature); i++)
+		len += scnprintf(page + len, PAGE_SIZE - len, "%s%s", len ? " " : "",
+				 feature[i].name);
+	return len + scnprintf(page + len, PAGE_SIZE - len, "\n");
+}
+CONFIGFS_ATTR_RO(gsched_, features);
+
+static struct configfs_attribute *subsystem_attrs[] = {
+	&gsched_attr_features,
+	NULL
+};
+
 static const struct config_item_type subsystem_type = {
 	.ct_owner = THIS_MODULE,
+	.ct_attrs = subsystem_attrs,
 };
 
 static struct configfs_subsystem subsystem = {

@@ -35,6 +35,10 @@ struct vm_area_struct;
 
 struct gsched_device;
 
+/* What INFO answers; configfs.c has their names */
+#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | \
+			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY)
+
 /**
  * struct gsched_group - a quota holder: one configfs directory
  * @cg: the directory
@@ -244,6 +248,10 @@ int gsched_bind_store_cgroup(struct gsched_group *group, const char *text);
 ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page);
 ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page);
 void gsched_bind_drop(struct gsched_group *group);
+
+/* owner.c */
+ssize_t gsched_owner_show(struct gsched_group *group, char *page);
+int gsched_owner_store(struct gsched_group *group, const char *text);
 
 /* netlink.c: events, which cost next to nothing while nobody listens */
 void gsched_nl_changed(void);

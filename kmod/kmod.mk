@@ -84,7 +84,7 @@ $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko
 	@chmod +x $@
 TESTS += $(KMOD_QEMU_TESTS)
 
-# The same on a kernel that finds bugs, and the fuzzer for a minute. Beside the stock ones: those are what people run, and
+# The same on a kernel that finds bugs, and the fuzzer for two minutes. Beside the stock ones: those are what people run, and
 # have no time for all of that. The kernel is built with all else, in some three minutes of two processors, and kept.
 KMOD_DEBUG_TESTS := build/test/qemu-debug build/test/qemu-debug-fuzz
 build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) $(KMOD_PIN_SRCS) \
@@ -95,11 +95,11 @@ build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) 
 	@chmod +x $@
 
 build/test/qemu-debug-fuzz: build/test/qemu-debug
-	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 60\n' >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 120\n' >$@
 	@chmod +x $@
 TESTS += $(KMOD_DEBUG_TESTS)
 
-# These alone, and the fuzzer for longer. check-kcsan: on a kernel that finds data races, which is another one to build
+# These alone. check-kcsan: on a kernel that finds data races, which is another one to build
 .PHONY: check-debug check-kcsan
 check-debug:
 	+selftests/qemu/debug-kernel test

@@ -299,7 +299,7 @@ static void to_submit(const struct gsched *g, struct gsched_submit *req,
 		return;
 	req->size = offsetof(struct gsched_submit, intensity);
 	req->stream = stream;
-	if (!(g->features & GSCHED_FEATURE_CORUN))
+	if (!(g->features & GSCHED_FEATURE_INTENSITY))
 		return;
 	req->size = sizeof(*req);
 	req->intensity = task->intensity;

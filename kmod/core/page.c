@@ -194,7 +194,8 @@ static void adopt(struct gsc_client *client, u32 slot)
 		return;
 	/* before the words that describe it, as in gsc_page_leased() */
 	req.seq = smp_load_acquire(&hint->seq);
-	req.tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
+	req.tier = READ_ONCE(hint->tier) == GSCHED_TIER_BLOCK ? GSCHED_TIER_BLOCK :
+								GSCHED_TIER_LAUNCH;
 	req.blocks_per_sm = guess_blocks_per_sm(client->dev, READ_ONCE(hint->launched));
 	req.blocks = min_t(u64, READ_ONCE(hint->blocks), HINT_BLOCKS_MAX);
 	req.blocks = max_t(u64, req.blocks, 1);

@@ -345,6 +345,8 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	    req->tier > GSCHED_TIER_LAUNCH || req->intensity > GSCHED_INTENSITY__MAX ||
 	    !req->blocks_per_sm || req->blocks_per_sm > GSC_BLOCKS_PER_SM_MAX || !req->blocks)
 		return -EINVAL;
+	if (req->tier == GSCHED_TIER_SLICE)
+		return -EOPNOTSUPP;
 	task = task_of(client, req->slot);
 	if (!task)
 		return -ENOMEM;

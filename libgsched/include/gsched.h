@@ -104,7 +104,7 @@ GSCHED_API void *gsched_cl_page(const struct gsched *g, size_t *size);
 
 struct gsched_task {
 	unsigned int slot, seq;
-	unsigned int tier;		/* 0 block, 1 slice, 2 launch */
+	unsigned int tier;		/* 0 block, 2 launch; 1 is reserved */
 	unsigned int blocks_per_sm;
 	uint64_t blocks, predicted_ns, block_ns;
 	uint64_t window;		/* out */

@@ -42,6 +42,8 @@ static void submit_rejects(void)
 	REJECT(blocks_per_sm, 0);
 	REJECT(blocks_per_sm, 33);
 	REJECT(blocks, 0);
+	req = make_submit(0, 1, SLICE, 1);
+	EXPECT(gsc_submit(&client[0], &req, clock_ns) == -EOPNOTSUPP);
 	EXPECT(!client[0].n_tasks && list_empty(&client[0].band->tasks));
 	EXPECT(gsc_submit(&client[0], &ok, clock_ns) == 0);
 	EXPECT(gsc_submit(&client[0], &ok, clock_ns) == -EBUSY);

@@ -236,12 +236,14 @@ static void lies(void)
 	launch(0, 0, 1, 77, ~0ULL, ~0U);
 	cl[0].slot[0].predicted_ns = ~0ULL;
 	launch(0, 1, 1, GSCHED_TIER_BLOCK, 0, 0);
+	launch(0, 2, 1, GSCHED_TIER_SLICE, 8, 8);
 	come(1, true);
 	EXPECT(client[0].task[0]->tier == GSCHED_TIER_LAUNCH &&
 	       client[0].task[0]->blocks_per_sm == GSC_BLOCKS_PER_SM_MAX);
 	EXPECT(client[0].task[0]->blocks == 1000000000000ULL &&
 	       client[0].task[0]->predicted_ns == 3600ULL * 1000 * MS);
 	EXPECT(client[0].task[1]->blocks == 1 && client[0].task[1]->blocks_per_sm == 1);
+	EXPECT(client[0].task[2]->tier == GSCHED_TIER_LAUNCH);
 	checked();
 }
 

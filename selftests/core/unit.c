@@ -498,7 +498,7 @@ static void newcomer_overtakes_a_running_opaque(void)
 {
 	attach(2);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
-	EXPECT(submit(0, 0, SLICE, 100000) == 0);
+	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == 0);
 	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT(task(0, 0)->window == SMS * SM);

@@ -29,9 +29,9 @@ static void packets(void)
 	char c;
 
 	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "INFO");
-	ok(info.features & GSCHED_FEATURE_LEASE && info.features & GSCHED_FEATURE_HPF &&
-	   info.features & GSCHED_FEATURE_BANDS && info.features & GSCHED_FEATURE_CORUN &&
-	   info.devices == 1, "INFO tells the features and one device");
+	ok(info.features == (GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
+			     GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS |
+			     GSCHED_FEATURE_INTENSITY) && info.devices == 1, "INFO tells the features and one device");
 	for (unsigned int i = 0; i < 4; i++) {
 		static const unsigned int types[] = { 0x07, 0x3f, GSP_MONITOR + 1, UINT32_MAX };
 
@@ -172,6 +172,7 @@ static void submitting(void)
 	REJECTED(slot, UINT32_MAX, EINVAL);
 	REJECTED(seq, 0, EINVAL);
 	REJECTED(tier, 3, EINVAL);
+	REJECTED(tier, GSCHED_TIER_SLICE, EOPNOTSUPP);
 	REJECTED(blocks_per_sm, 0, EINVAL);
 	REJECTED(blocks_per_sm, 33, EINVAL);
 	REJECTED(blocks, 0, EINVAL);

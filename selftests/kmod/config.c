@@ -245,6 +245,50 @@ TEST_F(config, delegated_group)
 	EXPECT_EQ(0, as_nobody(nobody_binds_itself, NULL));
 }
 
+static uid_t owner_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
+}
+
+/* The same by one file, and back */
+TEST_F(config, owner)
+{
+	static const char *const bad[] = { "\n", "x", "-1", "4294967295", "4294967296", "0 0" };
+	unsigned int i;
+
+	slurp(self->text, sizeof(self->text), ROOT "/a/owner");
+	EXPECT_STREQ("0", self->text);
+	ASSERT_EQ(0, put("65534\n", ROOT "/a/owner"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/owner");
+	EXPECT_STREQ("65534", self->text);
+	EXPECT_EQ(65534, owner_of(ROOT "/a"));
+	EXPECT_EQ(65534, owner_of(ROOT "/a/procs"));
+	EXPECT_EQ(65534, owner_of(ROOT "/a/gpu.stat"));
+	EXPECT_EQ(0, owner_of(ROOT "/a/capsm.max"));
+	EXPECT_EQ(0, owner_of(ROOT "/a/cgroup"));
+	EXPECT_EQ(0, owner_of(ROOT "/a/owner"));
+	EXPECT_EQ(0, owner_of(ROOT "/a/b"));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, put(bad[i], ROOT "/a/owner")) TH_LOG("%s", bad[i]);
+	}
+	EXPECT_EQ(-EINVAL, put("65534", ROOT "/owner"));
+	slurp(self->text, sizeof(self->text), ROOT "/a/owner");
+	EXPECT_STREQ("65534", self->text);
+	EXPECT_EQ(0, as_nobody(nobody_binds_itself, NULL));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/owner"));
+	/* nor by one whom the file was given */
+	ASSERT_EQ(0, chown(ROOT "/a/owner", 65534, 65534));
+	EXPECT_EQ(-EPERM, as_nobody(nobody_writes, ROOT "/a/owner"));
+	ASSERT_EQ(0, put("0", ROOT "/a/owner"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_binds_itself, NULL));
+	/* as chown(1) does it */
+	ASSERT_EQ(0, chown(ROOT "/a", 65534, -1));
+	slurp(self->text, sizeof(self->text), ROOT "/a/owner");
+	EXPECT_STREQ("65534", self->text);
+}
+
 #define GROUP_IS(expected) do { \
 		slurp(self->text, sizeof(self->text), TASKS "/%d/group", getpid()); \
 		EXPECT_STREQ(expected, self->text); \

@@ -135,9 +135,134 @@ static int op_group(void)
 		ret = put("red", CONFIG "/" DEV_NAME "/a/gpu.band");
 	if (!ret)
 		ret = put("1000", CONFIG "/" DEV_NAME "/a/gpu.latency_target_us");
+	if (!ret)
+		ret = put("65534", CONFIG "/" DEV_NAME "/a/owner");
 	while (rmdir(CONFIG "/" DEV_NAME "/a") && errno == ENOMEM)
 		;
 	return ret;
+}
+
+/* Undoes what an operation wrote, also while allocations fail */
+static void reset(const char *text, const char *path)
+{
+	while (put(text, "%s", path) == -ENOMEM)
+		;
+}
+
+static int op_complete(void)
+{
+	struct gsched_event event;
+	int fd = gopen(), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = attach(fd, 0);
+	if (!ret)
+		ret = submit(fd, 0, 1, 0);
+	if (!ret)
+		ret = put("4", CONFIG "/" DEV_NAME "/capsm.max");
+	/* what the new quota brought: one of the task, and of its band */
+	while (!ret && read(fd, &event, sizeof(event)) < 0)
+		ret = -errno;
+	if (!ret)
+		ret = complete(fd, 0, 1);
+	if (!ret)
+		ret = submit(fd, 0, 2, 0);
+	close(fd);
+	reset("max", CONFIG "/" DEV_NAME "/capsm.max");
+	return ret;
+}
+
+/* The files of this process's client */
+static int op_client_files(void)
+{
+	static const char *const write[][2] = { { "capsm.max", "4" }, { "gpu.weight", "50" }, { "gpu.priority", "0" } };
+	static const char *const read[] = { "usage", "slots", "group", "band", "comm" };
+	char text[4096];
+	int fd = gopen(), ret;
+	unsigned int i;
+
+	if (fd < 0)
+		return -errno;
+	ret = attach(fd, 0);
+	for (i = 0; !ret && i < ARRAY_SIZE(write); i++)
+		ret = put(write[i][1], SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(), write[i][0]);
+	for (i = 0; ret >= 0 && i < ARRAY_SIZE(read); i++)
+		ret = slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(), read[i]);
+	close(fd);
+	return ret < 0 ? ret : 0;
+}
+
+/* Group a is there */
+static int op_device_files(void)
+{
+	static const char *const files[][3] = {
+		{ "policy", "wfq", "hpf" }, { "mode", "spatial", "auto" }, { "switch_us", "200", "137" },
+		{ "max_overhead", "50", "100" }, { "max_slowdown", "150", "130" }, { "clients_max", "64", "512" },
+		{ "plan", "1000 a=4", "none" },
+	};
+	char path[128];
+	int ret = 0;
+	unsigned int i;
+
+	for (i = 0; !ret && i < ARRAY_SIZE(files); i++)
+		ret = put(files[i][1], SYSFS "/" DEV_NAME "/%s", files[i][0]);
+	for (i = ARRAY_SIZE(files); i--;) {
+		snprintf(path, sizeof(path), SYSFS "/" DEV_NAME "/%s", files[i][0]);
+		reset(files[i][2], path);
+	}
+	return ret;
+}
+
+/* A device that is taken from a client which has a task on it */
+static int op_forced_delete(void)
+{
+	static const unsigned char other[GSCHED_UUID_SIZE] = "another-device!";
+	struct gsched_device_del del = { .size = sizeof(del), .flags = GSCHED_DEVICE_DEL_FORCE };
+	struct gsched_attach req = { .size = sizeof(req) };
+	int admin = gopen(), fd = gopen(), ret;
+	struct gsched_event event;
+
+	memcpy(del.uuid, other, sizeof(other));
+	memcpy(req.uuid, other, sizeof(other));
+	ret = admin < 0 || fd < 0 ? -ENOMEM : add_device(admin, "other", other, 4);
+	if (!ret)
+		ret = xioctl(fd, GSCHED_IOC_ATTACH, &req);
+	if (!ret)
+		ret = submit(fd, 0, 1, 0);
+	if (!ret)
+		ret = xioctl(admin, GSCHED_IOC_DEVICE_DEL, &del);
+	if (!ret && (read(fd, &event, sizeof(event)) != sizeof(event) || event.type != GSCHED_EVENT_GONE))
+		ret = -EPROTO;
+	if (!ret && submit(fd, 1, 1, 0) != -ENODEV)
+		ret = -EPROTO;
+	while (admin >= 0 && xioctl(admin, GSCHED_IOC_DEVICE_DEL, &del) == -ENOMEM)
+		;
+	close(fd);
+	close(admin);
+	return ret;
+}
+
+static int nl_id;	/* of the family */
+
+/* A socket that has no memory for a part of a dump says ENOBUFS */
+static int op_dump(void)
+{
+	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET };
+	unsigned int i;
+	int ret = 0, nl = nl_open();
+
+	if (nl < 0)
+		return -ENOMEM;
+	for (i = 0; ret >= 0 && i < ARRAY_SIZE(cmds); i++) {
+		struct nl_request req = nl_request(nl_id, cmds[i], NLM_F_DUMP);
+
+		ret = nl_send(nl, &req, req.head.nlmsg_len);
+		if (!ret)
+			ret = nl_answers(nl, NULL, NULL, NULL);
+	}
+	close(nl);
+	return ret == -ENOBUFS ? -ENOMEM : ret < 0 ? ret : 0;
 }
 
 static void sweep(struct __test_metadata *_metadata, int nth, const char *what, int (*op)(void))
@@ -261,6 +386,46 @@ TEST_F(failnth, groups)
 {
 	RETURN_IF_SKIPPED();
 	sweep(_metadata, self->nth, "make, bind and remove a group", op_group);
+}
+
+TEST_F(failnth, complete_and_read)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "read of an event, complete", op_complete);
+}
+
+TEST_F(failnth, client_files)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "files of a client", op_client_files);
+}
+
+TEST_F(failnth, device_files)
+{
+	RETURN_IF_SKIPPED();
+	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
+	sweep(_metadata, self->nth, "files of a device", op_device_files);
+	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
+}
+
+TEST_F(failnth, forced_delete)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "take a device from its client", op_forced_delete);
+}
+
+TEST_F(failnth, dump)
+{
+	int nl = nl_open(), fd = gopen();
+
+	RETURN_IF_SKIPPED();
+	nl_id = nl_family(nl, NULL, NULL);
+	ASSERT_LT(0, nl_id);
+	close(nl);
+	ASSERT_EQ(0, attach(fd, 0));
+	ASSERT_EQ(0, submit(fd, 0, 1, 0));
+	sweep(_metadata, self->nth, "netlink dumps", op_dump);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

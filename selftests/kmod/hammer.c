@@ -2,7 +2,8 @@
 /*
  * Everything at once, for a few seconds: threads that open, attach, submit, complete, read, map and close; threads that
  * make and remove groups, write values, move processes and change the mode; one that scribbles over its page; one whose
- * children are killed. Afterwards nothing may be left: no client, no capacity in use, and the device can go.
+ * children are killed; one that takes a processor away and sets the clock. Afterwards nothing may be left: no client, no
+ * capacity in use, and the device can go.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +15,7 @@
 #define ROOT	CONFIG "/" DEV_NAME
 
 static atomic_bool stop;
-static atomic_ulong rounds[6];
+static atomic_ulong rounds[7];
 
 static void use(int fd, unsigned int *seed)
 {
@@ -87,6 +88,7 @@ static void *maker(void *arg)
 		mkdir(ROOT "/a/b", 0755);
 		put("0", ROOT "/a/b/procs");
 		put("/", ROOT "/a/cgroup");
+		put("65534", ROOT "/a/b/owner");
 		rmdir(ROOT "/a/b");
 		rmdir(ROOT "/a");
 		rounds[2]++;
@@ -112,6 +114,8 @@ static void *writer(void *arg)
 		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s", rand_r(&seed) & 1 ? "a/gpu.band" : "a/b/gpu.band");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/bands");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/band", getpid());
+		put(rand_r(&seed) & 1 ? "0" : "65534", ROOT "/%s/owner", rand_r(&seed) & 1 ? "a" : "a/b");
+		slurp(text, sizeof(text), ROOT "/a/owner");
 		slurp(text, sizeof(text), ROOT "/gpu.stat");
 		slurp(text, sizeof(text), ROOT "/a/procs");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
@@ -163,6 +167,36 @@ static void *deleter(void *arg)
 	return NULL;
 }
 
+/*
+ * A processor goes and comes back, with the timer if it has it; and somebody sets the clock, which
+ * no time of ours is taken from. It is right again afterwards.
+ */
+static void *disturber(void *arg)
+{
+	static const char cpu[] = "/sys/devices/system/cpu/cpu1/online";
+	struct timespec wall, start, now;
+	unsigned int seed = (uintptr_t)arg;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (!stop) {
+		/* there is no such file where processors cannot go */
+		if (put("0", cpu) && !access(cpu, F_OK))
+			abort();
+		clock_gettime(CLOCK_REALTIME, &now);
+		now.tv_sec += rand_r(&seed) % 7200 - 3600;
+		if (!clock_settime(CLOCK_REALTIME, &now))
+			rounds[6]++;
+		usleep(50000);
+		put("1", cpu);
+		usleep(200000);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	wall.tv_sec += now.tv_sec - start.tv_sec;
+	clock_settime(CLOCK_REALTIME, &wall);
+	return NULL;
+}
+
 FIXTURE(hammer) {
 };
 
@@ -177,7 +211,9 @@ FIXTURE_TEARDOWN(hammer)
 /* as long as GSCHED_TEST_SECONDS says, and some more under a kernel that checks everything */
 TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 {
-	static void *(*const body[])(void *) = { client, client, client, scribbler, scribbler, maker, writer, killer, deleter };
+	static void *(*const body[])(void *) = {
+		client, client, client, scribbler, scribbler, maker, writer, killer, deleter, disturber,
+	};
 	const char *limit = getenv("GSCHED_TEST_SECONDS");
 	int admin = test_device(), keep = gopen();
 	pthread_t thread[ARRAY_SIZE(body)];
@@ -197,8 +233,8 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 	for (i = 0; i < ARRAY_SIZE(rounds); i++) {
 		EXPECT_GT(atomic_load(&rounds[i]), 0) TH_LOG("threads of kind %u did nothing", i);
 	}
-	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, %lu devices\n", rounds[0],
-	       rounds[1], rounds[2], rounds[3], rounds[4], rounds[5]);
+	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, %lu devices, %lu clocks\n", rounds[0],
+	       rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6]);
 	fflush(stdout);
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(1, stat_of(text, "clients"));

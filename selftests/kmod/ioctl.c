@@ -91,8 +91,8 @@ TEST_F(call, info)
 	ASSERT_NE(MAP_FAILED, fixed);
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
-	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_HPF | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-		  GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_CORUN, req.features);
+	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_LEASED |
+		  GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY, req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -478,6 +478,10 @@ TEST_F(call, submit_bad_numbers)
 	REFUSED(blocks, 0);
 	req = good;
 	req.flags = GSCHED_SUBMIT__ALL + 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
+	/* reserved: there is nothing yet that would confine it */
+	req = good;
+	req.tier = GSCHED_TIER_SLICE;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
 	/* and the good one still goes */
 	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &good));

@@ -13,8 +13,8 @@
  *    tail is zero.
  *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of
  *    range; E2BIG the unknown tail is not zero; EOPNOTSUPP unknown flag or a reserved field not
- *    zero; ENOENT no such device; EBUSY already attached, or the slot is in use; ENOTCONN not
- *    attached; EPERM / EACCES not allowed; EINTR a signal came first; EAGAIN would wait; ENOSPC the
+ *    zero, or a reserved tier; ENOENT no such device; EBUSY already attached, or the slot is in
+ *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; EAGAIN would wait; ENOSPC the
  *    device has as many clients as it takes; EDQUOT the user has half of the places that others
  *    leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
  *    ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has
@@ -51,14 +51,14 @@
 
 /* struct gsched_info.features */
 #define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
-#define GSCHED_FEATURE_HPF	(1ULL << 1)	/* policy HPF (FLEP 5.2.1) */
+/* bit 1 is not used any more */
 #define GSCHED_FEATURE_STREAM	(1ULL << 2)	/* struct gsched_submit.stream */
 #define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
 /* launches under a lease are counted: struct gsched_cl_header.leased_* */
 #define GSCHED_FEATURE_LEASED	(1ULL << 4)
 /* channel groups, time slices, turns: GSCHED_IOC_REPORT */
 #define GSCHED_FEATURE_BANDS	(1ULL << 5)
-#define GSCHED_FEATURE_CORUN	(1ULL << 6)	/* policy corun: struct gsched_submit.intensity */
+#define GSCHED_FEATURE_INTENSITY	(1ULL << 6)	/* struct gsched_submit.intensity */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -178,7 +178,7 @@ struct gsched_attach {
 
 /* What can be done with a running kernel: gsched_submit.tier */
 #define GSCHED_TIER_BLOCK	0	/* rewritten: preemptible at block-task ends */
-#define GSCHED_TIER_SLICE	1	/* opaque, confined to an SM partition */
+#define GSCHED_TIER_SLICE	1	/* reserved: opaque, confined to an SM partition */
 #define GSCHED_TIER_LAUNCH	2	/* opaque, scheduled whole */
 
 /*
@@ -204,7 +204,7 @@ struct gsched_attach {
  * @flags: GSCHED_SUBMIT_*
  * @slot: 0 .. GSCHED_SLOTS - 1. EBUSY while another task is in it
  * @seq: the client's number of this task, not 0
- * @tier: GSCHED_TIER_*
+ * @tier: GSCHED_TIER_*. EOPNOTSUPP GSCHED_TIER_SLICE
  * @blocks_per_sm: M: how many blocks of this kernel an SM hosts, 1 .. 32 (SMGuard 4.1)
  * @blocks: block-tasks of the grid, not 0
  * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
@@ -214,7 +214,8 @@ struct gsched_attach {
  *	the order of their SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there
  *	in the first version: SUBMIT takes a structure that ends before it
  * @intensity: GSCHED_INTENSITY_*, EINVAL above GSCHED_INTENSITY__MAX. A hint, for policy corun:
- *	which kernels may run side by side. Not there before GSCHED_FEATURE_CORUN
+ *	which kernels may run side by side. Not there before
+ *	GSCHED_FEATURE_INTENSITY
  * @__reserved: must be 0
  *
  * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and
