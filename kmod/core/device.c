@@ -206,8 +206,10 @@ static void decide(struct gsc_device *dev)
 		start_holds(dev);
 	if (!list_empty(&dev->resuming))
 		gsc_protect_expire(dev);
-	gsc_pass_expire(dev);
-	gsc_plan_expire(dev);
+	if (dev->pass_timer && dev->pass_timer <= dev->now)
+		gsc_pass_expire(dev);
+	if (gsc_has_plan(dev))
+		gsc_plan_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;
@@ -356,6 +358,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	list_del_init(&client->node);
 	dev->n_clients--;
 	gsc_client_unseat(client);
+	gsc_group_set_max(&client->own, GSC_MAX_UNLIMITED);
 	gsc_page_detach(client, window);
 	client->dev = NULL;
 }

@@ -35,6 +35,8 @@
 #include <string.h>
 #include <linux/types.h>
 
+#define noinline	__attribute__((noinline))
+
 typedef __u8 u8;
 typedef __u32 u32;
 typedef __u64 u64;
