@@ -4,6 +4,9 @@
 
 #define SCAN_ROUNDS	4
 
+/* How many clients a device takes follows from this, and each decision about all visits them */
+static_assert(sizeof(struct gsc_client) < 4096);
+
 /* Time that goes back stands still */
 void gsc_advance(struct gsc_device *dev, u64 now)
 {

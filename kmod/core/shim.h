@@ -27,6 +27,7 @@
 
 #define GSC_CHAOS	1	/* policy chaos is there */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
