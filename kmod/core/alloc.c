@@ -67,13 +67,42 @@ static u64 sum_at_level(const struct gsc_contest *contest, u64 level)
 }
 
 /*
+ * A level above @low, where @missing are left. @step: the next one at which anybody has more, as it
+ * also is where that may be all; else one at which about so many more are had
+ */
+static u64 raise(const struct gsc_contest *contest, u64 low, u64 high, u64 missing, bool *step)
+{
+	const struct gsc_share *share;
+	u64 next = high, weights = 0;
+	u32 at, n = 0;
+
+	for (share = contest->first; share; share = share->next) {
+		at = at_level(share, low);
+		if (at == share->hi)
+			continue;
+		weights += share->weight;
+		n++;
+		next = min(next, div_u64(((u64)(at + 1) << LEVEL_SHIFT) + share->weight - 1,
+					 share->weight));
+	}
+	*step |= missing < n;
+	if (*step || !weights)
+		return next;
+	low += div64_u64((missing << LEVEL_SHIFT) + weights - 1, weights);
+	*step = low <= next;
+	return *step ? next : min(low, high - 1);
+}
+
+/*
  * Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all
  * that must be, lo is shared
  */
 static void divide(struct gsc_contest *contest, u32 amount)
 {
-	u64 low = 0, high = 0, sum = 0, least = 0;
+	u64 low = 0, high = 0, sum = 0, least = 0, level, at;
 	struct gsc_share *share;
+	bool step, over = false;
+	u32 n = 0;
 
 	for (share = contest->first; share; share = share->next) {
 		share->got = share->hi;
@@ -98,13 +127,22 @@ static void divide(struct gsc_contest *contest, u32 amount)
 		high = max(high, (u64)((share->hi << LEVEL_SHIFT) / share->weight + 1));
 	sum = sum_at_level(contest, low);
 	while (high - low > 1 && sum != amount) {
-		u64 mid = (low + high) / 2, at_mid = sum_at_level(contest, mid);
-
-		if (at_mid <= amount) {
-			low = mid;
-			sum = at_mid;
+		/* halving bounds the number of rounds */
+		step = over;
+		if (n++ % 4 < 3) {
+			level = raise(contest, low, high, amount - sum, &step);
 		} else {
-			high = mid;
+			level = (low + high) / 2;
+			step = false;
+		}
+		at = sum_at_level(contest, level);
+		over = at > amount;
+		if (over) {
+			high = level;
+			low = step ? high - 1 : low;
+		} else {
+			low = level;
+			sum = at;
 		}
 	}
 	for (share = contest->first; share; share = share->next) {
@@ -119,7 +157,7 @@ static void divide(struct gsc_contest *contest, u32 amount)
 static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group *group, u64 stamp)
 {
 	struct gsc_device *dev = group->dev;
-	u32 max;
+	u32 max, depth;
 
 	for (; group && group->seen != stamp; group = group->parent) {
 		group->seen = stamp;
@@ -135,13 +173,13 @@ static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group 
 		if (gsc_group_min(group) || gsc_standby_units(group))
 			band->guarantees = true;
 		group->next_level = NULL;
-		if (tree->first[group->depth])
-			tree->last[group->depth]->next_level = group;
+		depth = group->depth;
+		if (tree->first[depth])
+			tree->last[depth]->next_level = group;
 		else
-			tree->first[group->depth] = group;
-		tree->last[group->depth] = group;
-		if ((int)group->depth > tree->depth)
-			tree->depth = group->depth;
+			tree->first[depth] = group;
+		tree->last[depth] = group;
+		tree->depth = max(tree->depth, (int)depth);
 	}
 }
 
@@ -224,20 +262,24 @@ static void prepare_claims(struct gsc_band *band, struct tree *tree, u64 stamp)
 	}
 }
 
-static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
+static void reset(struct gsc_band *band)
 {
-	u64 stamp = ++gsc_band_device(band)->stamp;
-	struct gsc_client *client;
-	struct gsc_task *task;
-
-	band->stamp = stamp;
-	memset(tree->first, 0, sizeof(tree->first));
-	tree->depth = 0;
+	band->stamp = ++gsc_band_device(band)->stamp;
 	band->fractional = false;
 	band->guarantees = false;
 	band->claims = false;
 	band->kept_free = 0;
 	band->lend_ns = U64_MAX;
+}
+
+static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
+{
+	struct gsc_client *client;
+	u64 stamp = band->stamp;
+	struct gsc_task *task;
+
+	memset(tree->first, 0, sizeof(tree->first));
+	tree->depth = 0;
 	list_for_each_entry(task, &band->tasks, node) {
 		tree_add(band, tree, task->client->seat, stamp);
 		if (task->client->seen != stamp)
@@ -481,42 +523,34 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 	return stamp;
 }
 
-/* The only client of its rank, where nothing is guaranteed: it has what a contest would give it */
-static void serve_lone(struct gsc_client *client, bool spare)
+/*
+ * The only client of its rank, where nothing is guaranteed: it has what a contest would give it, up
+ * to @room. Returns how much
+ */
+static u32 serve_lone(struct gsc_client *client, u32 room, bool spare)
 {
-	u32 room, want, got;
+	u32 want, got;
 
 	if (!client->need)
-		return;
-	room = room_above(client);
+		return 0;
 	want = spare ? spare_use(client) : max(client->fixed, client->need);
 	got = min(want, room);
 	client->alloc += got * GSCHED_CAPSM;
 	client->fair += spare ? got : min(client->need, room);
-	take(client, got, false);
+	return got;
 }
 
-/*
- * Serve the clients of one rank, @from being the first task of it. Returns the first of the next
- * rank
- */
-static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
-				   enum contest_kind kind)
+/* Several clients, or something is guaranteed: the same for the tasks from @from to @end */
+static noinline void serve_several(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
+				   const struct gsc_task *end, enum contest_kind kind)
 {
-	bool spare = kind != CONTEST_KEEP;
-	struct gsc_task *task, *end;
-	bool fixed = false, lone = !band->guarantees;
+	bool spare = kind != CONTEST_KEEP, fixed = false;
 	struct gsc_client *client;
+	struct gsc_task *task;
 	u64 stamp;
 
-	for (end = from; end && end->rank == from->rank; end = next_task(band, end)) {
-		fixed |= end->client->fixed != 0;
-		lone &= end->client == from->client;
-	}
-	if (lone) {
-		serve_lone(from->client, spare);
-		return end;
-	}
+	for (task = from; task != end; task = next_task(band, task))
+		fixed |= task->client->fixed != 0;
 	if (fixed && !spare) {
 		contest_clients(band, tree, from, CONTEST_FAIR);
 		for (task = from; task != end; task = next_task(band, task))
@@ -534,15 +568,37 @@ static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, str
 			client->fair += client->share.got;
 		take(client, client->share.got, false);
 	}
+}
+
+/*
+ * Serve the clients of one rank, @from being the first task of it. Returns the first of the next
+ * rank
+ */
+static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
+				   enum contest_kind kind)
+{
+	bool lone = !band->guarantees;
+	struct gsc_task *end = from;
+
+	do {
+		lone &= end->client == from->client;
+		end = next_task(band, end);
+	} while (end && end->rank == from->rank);
+	if (lone)
+		take(from->client, serve_lone(from->client, room_above(from->client),
+					      kind != CONTEST_KEEP), false);
+	else
+		serve_several(band, tree, from, end, kind);
 	return end;
 }
 
-static void serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
+/* Returns how many there are */
+static u32 serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 {
 	bool lone = band->n_holds == 1 && !band->guarantees;
 	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
-	u32 has, sms;
+	u32 has, sms, n = 0;
 
 	if (!lone)
 		new_contest(tree);
@@ -553,6 +609,7 @@ static void serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 		sms = gsc_sms(client->hold_units);
 		sms -= min(sms, has);
 		client->seen = stamp;
+		n++;
 		if (lone)
 			client->share.got = min(sms, room_above(client));
 		else
@@ -566,6 +623,7 @@ static void serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 		client->hold_got = client->share.got * GSCHED_CAPSM;
 		take(client, client->share.got, true);
 	}
+	return n;
 }
 
 /* The highest rank of a hold below @below */
@@ -635,18 +693,20 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
 }
 
 /*
- * What a client has to its tasks: the same to all, in order, up to the first that can have nothing
+ * What a client has to its tasks: the same to all, in order, up to the first that can have nothing.
+ * False: none of them has anything
  */
-static void assign(struct gsc_client *client)
+static bool assign(struct gsc_client *client)
 {
 	const struct gsc_task *head = list_first_entry(&client->tasks, struct gsc_task, peer);
 	u32 kept = gsc_is_fixed(head) && head->chained ? head->window : 0;
-	bool open = client->alloc || kept;
+	bool open = client->alloc || kept, fed = false;
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &client->tasks, peer) {
 		if (gsc_is_fixed(task)) {
 			task->alloc = task->want ? task->window : 0;
+			fed |= task->alloc != 0;
 			continue;
 		}
 		task->alloc = 0;
@@ -659,32 +719,109 @@ static void assign(struct gsc_client *client)
 		else if (client->alloc >= gsc_least(task))
 			task->alloc = client->alloc;
 		open = open && task->alloc;
+		fed |= open;
 	}
+	return fed;
 }
 
 static void serve(struct gsc_band *band, struct tree *tree, bool holds)
 {
 	const struct gsc_group *root = &gsc_band_device(band)->root;
 	struct gsc_task *first = NULL, *task;
+	u32 left = holds ? band->n_holds : 0;
 	s64 hold = -1, below = (s64)U32_MAX + 1;
 
 	if (!list_empty(&band->tasks))
 		first = list_first_entry(&band->tasks, struct gsc_task, node);
 	for (task = first;;) {
-		if (holds && band->n_holds)
+		if (left && hold < 0)
 			hold = next_hold(band, below);
 		if (!task && hold < 0)
 			break;
 		below = max(hold, task ? (s64)task->rank : -1);
 		if (task && task->rank == below)
 			task = serve_rank(band, tree, task, CONTEST_KEEP);
-		if (hold == below)
-			serve_holds(band, tree, (u32)hold);
+		if (hold == below) {
+			left -= serve_holds(band, tree, (u32)hold);
+			hold = -1;
+		}
 	}
 	for (task = first; task && root->used < root->cap;)
 		task = serve_rank(band, tree, task, CONTEST_SPARE);
 	for (task = band->claims ? first : NULL; task && root->used < root->cap;)
 		task = serve_rank(band, tree, task, CONTEST_LEND);
+}
+
+/*
+ * Each rank has one client, at most one holds capacity, and nothing but the device limits anybody:
+ * nothing is shared, and no group has to be looked at.
+ */
+static bool is_flat(const struct gsc_band *band)
+{
+	const struct gsc_device *dev = gsc_band_device(band);
+	const struct gsc_task *task, *last = NULL;
+
+	if (dev->n_limits || gsc_has_plan(dev) || band->n_holds > 1)
+		return false;
+	list_for_each_entry(task, &band->tasks, node) {
+		if (last && last->rank == task->rank && last->client != task->client)
+			return false;
+		last = task;
+	}
+	return true;
+}
+
+static u32 serve_hold(struct gsc_client *client, u32 room)
+{
+	u32 has = client->n_tasks ? gsc_sms(client->alloc) : 0, sms = gsc_sms(client->hold_units);
+	u32 got = min(sms - min(sms, has), room);
+
+	client->hold_got = got * GSCHED_CAPSM;
+	return got;
+}
+
+/* The same as serve() where the band is flat */
+static void serve_flat(struct gsc_band *band, bool holds)
+{
+	struct gsc_client *client, *holder = NULL;
+	u32 left = gsc_band_device(band)->sms;
+	struct gsc_task *task;
+
+	if (band->n_holds)
+		list_for_each_entry(client, &band->active, active) {
+			client->hold_got = 0;
+			if (holds && client->hold_units)
+				holder = client;
+		}
+	client = NULL;
+	list_for_each_entry(task, &band->tasks, node) {
+		if (task->client != client)
+			prepare_client(task->client, band->stamp);
+		client = task->client;
+		prepare_task(band, task);
+	}
+	client = NULL;
+	list_for_each_entry(task, &band->tasks, node) {
+		if (task->client == client)
+			continue;
+		client = task->client;
+		if (holder && holder->hold_rank > task->rank) {
+			left -= serve_hold(holder, left);
+			holder = NULL;
+		}
+		left -= serve_lone(client, left, false);
+	}
+	if (holder)
+		left -= serve_hold(holder, left);
+	client = NULL;
+	list_for_each_entry(task, &band->tasks, node) {
+		if (!left)
+			return;
+		if (task->client == client)
+			continue;
+		client = task->client;
+		left -= serve_lone(client, left, true);
+	}
 }
 
 /* Of the claims, what is not used and not lent */
@@ -711,9 +848,8 @@ static void count_kept(struct gsc_band *band, struct tree *tree)
 			group->kept_free = min(group->kept_free, group->parent->kept_free);
 }
 
-static void share_out(struct gsc_band *band, bool holds)
+static noinline void share_in_tree(struct gsc_band *band, bool holds)
 {
-	struct gsc_client *client;
 	struct gsc_group *group;
 	struct tree tree;
 	int depth;
@@ -729,42 +865,34 @@ static void share_out(struct gsc_band *band, bool holds)
 			if (gsc_group_max(group) % GSCHED_CAPSM &&
 			    gsc_group_max(group) != GSC_MAX_UNLIMITED)
 				trim(band, group);
-	list_for_each_entry(client, &band->active, active)
-		if (client->n_tasks)
-			assign(client);
 }
 
-/* Clients that have tasks and got nothing */
-static u32 starving(struct gsc_band *band)
+/* Returns how many clients have tasks and got nothing */
+static u32 share_out(struct gsc_band *band, bool holds)
 {
-	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client;
-	struct gsc_task *task;
-	u32 n = 0;
+	u32 starving = 0;
 
-	list_for_each_entry(task, &band->tasks, node)
-		if (task->alloc)
-			task->client->fed = stamp;
+	reset(band);
+	if (is_flat(band))
+		serve_flat(band, holds);
+	else
+		share_in_tree(band, holds);
 	list_for_each_entry(client, &band->active, active)
-		if (client->n_tasks && client->fed != stamp)
-			n++;
-	return n;
+		if (client->n_tasks)
+			starving += !assign(client);
+	return starving;
 }
 
 void gsc_allocate(struct gsc_band *band)
 {
 	struct gsc_client *client;
-	u32 n;
+	u32 n = share_out(band, true);
 
-	share_out(band, true);
-	if (!band->n_holds)
-		return;
 	/* nobody waits for what is only kept free */
-	n = starving(band);
-	if (!n)
+	if (!n || !band->n_holds)
 		return;
-	share_out(band, false);
-	if (starving(band) < n) {
+	if (share_out(band, false) < n) {
 		list_for_each_entry(client, &band->active, active)
 			gsc_hold_drop(client);
 	} else {

@@ -748,6 +748,12 @@ static int check_pages(const struct gsc_device *dev)
 	return n == dev->n_adopted ? 0 : 134;
 }
 
+static u32 n_limits(const struct gsc_group *group)
+{
+	return (group->max != GSC_MAX_UNLIMITED) + (group->min != 0) +
+	       (gsc_standby_units(group) != 0);
+}
+
 int gsc_check(const struct gsc_device *dev)
 {
 	static int (*const checks[])(const struct gsc_device *dev) = {
@@ -755,7 +761,8 @@ int gsc_check(const struct gsc_device *dev)
 		check_timer, check_slices, check_turns, check_bands, check_pages, check_leaving,
 	};
 	const struct gsc_group *group = &dev->root;
-	u32 i;
+	const struct gsc_client *client;
+	u32 i, limits = 0;
 	int ret = 0;
 
 	for (i = 0; i < ARRAY_SIZE(checks) && !ret; i++)
@@ -763,6 +770,7 @@ int gsc_check(const struct gsc_device *dev)
 	/* every group, parents first; no recursion, for this runs in the kernel too */
 	while (!ret) {
 		ret = check_group(dev, group);
+		limits += n_limits(group);
 		if (!list_empty(&group->children)) {
 			group = list_first_entry(&group->children, struct gsc_group, sibling);
 			continue;
@@ -773,5 +781,9 @@ int gsc_check(const struct gsc_device *dev)
 			break;
 		group = list_next_entry(group, sibling);
 	}
-	return ret;
+	if (ret)
+		return ret;
+	list_for_each_entry(client, &dev->clients, node)
+		limits += n_limits(&client->own);
+	return limits == dev->n_limits ? 0 : 135;
 }

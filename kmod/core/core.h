@@ -412,6 +412,8 @@ struct gsc_sizes {
 	u64 blocks;			/* of its largest kernels lately: only such are measured */
 	u32 whole;			/* SMs that they can fill */
 	u32 last;			/* smallest class that is tried */
+	/* SMs on which all blocks fit at once: @last is for that and @whole; 0 not known */
+	u32 least;
 	u32 chosen;			/* smallest class that is fast enough */
 	/* class for the next request: @chosen, or a smaller one that is unknown */
 	u32 tried;
@@ -607,7 +609,7 @@ struct gsc_client {
 	struct gsc_forms forms;
 	u32 n_tasks;			/* waiting and running */
 	struct gsc_share share;		/* scratch of the allocator */
-	u64 seen, fed;
+	u64 seen;
 	/*
 	 * in SMs: for its largest task, for all side by side, for an opaque one that runs; as if
 	 * nothing opaque ran
@@ -699,6 +701,8 @@ struct gsc_device {
 	u64 turn_end, drain_until;
 	u64 turn_timer;			/* when turns have to be decided anew, 0 never */
 	u32 n_standby;			/* groups whose capsm.reserve is a number above 0 */
+	/* capsm.max, capsm.min and numbers of capsm.reserve above 0, of groups and clients */
+	u32 n_limits;
 	u32 n_windows;			/* clients with has_windows */
 	u64 pass_timer;			/* when a client may have had no window for long, 0 never */
 	u64 turns;			/* given so far */

@@ -17,6 +17,8 @@ void gsc_client_unseat(struct gsc_client *client);
 /* attributes that they take from it changed */
 void gsc_clients_follow(struct gsc_group *home);
 void gsc_client_follow(struct gsc_client *client);	/* its own did */
+void gsc_group_set_min(struct gsc_group *group, u32 units);
+void gsc_group_set_max(struct gsc_group *group, u32 units);
 
 /* task.c */
 u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
@@ -145,7 +147,6 @@ static inline u32 gsc_standby_units(const struct gsc_group *group)
 u64 gsc_eviction_ns(const struct gsc_task *task);
 /* what is evicted in that time is no obstacle */
 u64 gsc_standby_limit_ns(const struct gsc_group *group);
-bool gsc_standby_is_used(const struct gsc_device *dev);	/* any group may claim a reserve */
 /* SMs, after order() */
 u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group);
 bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client);
@@ -159,12 +160,17 @@ void gsc_event(struct gsc_group *group, enum gsc_event event);
 int gsc_events_show(const struct gsc_group *group, char *buf, size_t size);
 
 /* plan.c */
-void gsc_plan_expire(struct gsc_device *dev);
+void gsc_plan_expire(struct gsc_device *dev);		/* while one is in force */
+static inline bool gsc_has_plan(const struct gsc_device *dev)
+{
+	return dev->policy == &gsc_policy_plan;
+}
+
 static inline bool gsc_is_planned(const struct gsc_group *group)
 {
 	const struct gsc_device *dev = group->dev;
 
-	return dev->policy == &gsc_policy_plan && group->plan_round == dev->plan_round;
+	return gsc_has_plan(dev) && group->plan_round == dev->plan_round;
 }
 
 static inline u32 gsc_group_max(const struct gsc_group *group)
@@ -195,6 +201,12 @@ static inline bool gsc_is_below_ordered(const struct gsc_client *client,
 	return client->group->priority >= ranks->top_unordered;
 }
 
+/* Any group may claim a capsm.reserve */
+static inline bool gsc_standby_is_used(const struct gsc_device *dev)
+{
+	return (dev->n_standby || gsc_has_plan(dev)) && dev->mode != GSCHED_MODE_TEMPORAL;
+}
+
 /* files.c. NULL: no number up to @most; else what follows. 0 or -EINVAL */
 const char *gsc_parse_number(const char *text, u64 most, u64 *value);
 int gsc_parse_units(const char *text, u32 sms, u32 least, u32 *to);
@@ -203,7 +215,7 @@ int gsc_parse_units(const char *text, u32 sms, u32 least, u32 *to);
 void gsc_pass_window(struct gsc_client *client);	/* a task with a window was submitted */
 void gsc_pass_join(struct gsc_client *client);
 void gsc_pass_leave(struct gsc_client *client);
-void gsc_pass_expire(struct gsc_device *dev);
+void gsc_pass_expire(struct gsc_device *dev);		/* at dev->pass_timer */
 bool gsc_may_pass(const struct gsc_client *client, const struct gsc_ranks *ranks);
 
 /*

@@ -4,6 +4,9 @@
 
 #define SCAN_ROUNDS	4
 
+/* How many clients a device takes follows from this, and each decision about all visits them */
+static_assert(sizeof(struct gsc_client) < 4096);
+
 /* Time that goes back stands still */
 void gsc_advance(struct gsc_device *dev, u64 now)
 {
@@ -208,8 +211,10 @@ static void decide(struct gsc_device *dev)
 		start_holds(dev);
 	if (!list_empty(&dev->resuming))
 		gsc_protect_expire(dev);
-	gsc_pass_expire(dev);
-	gsc_plan_expire(dev);
+	if (dev->pass_timer && dev->pass_timer <= dev->now)
+		gsc_pass_expire(dev);
+	if (gsc_has_plan(dev))
+		gsc_plan_expire(dev);
 	stale = dev->bands_stale || (dev->turn_timer && dev->turn_timer <= dev->now);
 	dev->decisions++;
 	dev->bands_stale = false;
@@ -363,6 +368,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	list_del_init(&client->node);
 	dev->n_clients--;
 	gsc_client_unseat(client);
+	gsc_group_set_max(&client->own, GSC_MAX_UNLIMITED);
 	gsc_page_detach(client, window);
 	client->dev = NULL;
 }

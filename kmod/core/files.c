@@ -214,12 +214,12 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 	case GSC_FILE_CAPSM_MAX:
 		ret = parse_quota(text, dev->sms, 1, &value);
 		if (!ret)
-			group->max = value;
+			gsc_group_set_max(group, value);
 		break;
 	case GSC_FILE_CAPSM_MIN:
 		ret = parse_quota(text, dev->sms, 0, &value);
 		if (!ret)
-			group->min = value;
+			gsc_group_set_min(group, value);
 		break;
 	case GSC_FILE_CAPSM_RESERVE:
 		ret = parse_standby(text, dev->sms, &value);
@@ -297,7 +297,10 @@ int gsc_client_store(struct gsc_client *client, enum gsc_file file, const char *
 	gsc_mark(dev, now);
 	if (file == GSC_FILE_GPU_PRIORITY && value != *to)
 		gsc_hold_drop(client);
-	*to = value;
+	if (file == GSC_FILE_CAPSM_MAX)
+		gsc_group_set_max(&client->own, value);
+	else
+		*to = value;
 	gsc_client_follow(client);
 	dev->bands_stale = true;
 	return 0;

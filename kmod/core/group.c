@@ -47,6 +47,18 @@ int gsc_group_init(struct gsc_group *group, struct gsc_group *parent)
 	return 0;
 }
 
+void gsc_group_set_min(struct gsc_group *group, u32 units)
+{
+	group->dev->n_limits += (units != 0) - (group->min != 0);
+	group->min = units;
+}
+
+void gsc_group_set_max(struct gsc_group *group, u32 units)
+{
+	group->dev->n_limits += (units != GSC_MAX_UNLIMITED) - (group->max != GSC_MAX_UNLIMITED);
+	group->max = units;
+}
+
 int gsc_group_exit(struct gsc_group *group)
 {
 	if (!group->dev)
@@ -54,6 +66,8 @@ int gsc_group_exit(struct gsc_group *group)
 	if (!group->parent || group->clients || !list_empty(&group->children))
 		return -EBUSY;
 	gsc_standby_set(group, GSC_STANDBY_AUTO);
+	gsc_group_set_min(group, 0);
+	gsc_group_set_max(group, GSC_MAX_UNLIMITED);
 	list_del_init(&group->sibling);
 	group->parent = NULL;
 	group->dev = NULL;

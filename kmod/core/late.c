@@ -28,9 +28,14 @@
 #define EQUAL_PAUSE	32		/* then equals do not make way for so many times as long */
 
 /* Equals under the policy; the list of tasks is in this order, too */
+static u32 level_under(const struct gsc_policy *policy, const struct gsc_task *task)
+{
+	return policy->equals ? 0 : task->client->group->priority;
+}
+
 static u32 level_of(const struct gsc_task *task)
 {
-	return task->client->dev->policy->equals ? 0 : task->client->group->priority;
+	return level_under(task->client->dev->policy, task);
 }
 
 static bool has_target(const struct gsc_task *task)
@@ -74,13 +79,18 @@ static u64 spare_ns(const struct gsc_task *task, u64 usual)
 	return max(target - min(usual, target), target / 4);
 }
 
-/* When it is late for the first time, or again; 0: it waits for another one, or never ends */
+/* It waits for no other task, and ends */
+static bool can_be_late(const struct gsc_task *task)
+{
+	return task->state == GSC_TASK_RUNNING && gsc_is_head(task) && !task->overdue &&
+	       !task->chained;
+}
+
+/* When it is late for the first time, or again */
 static u64 late_at(const struct gsc_task *task, enum gsc_help_kind kind, u64 now)
 {
 	u64 usual = usual_ns(task), needed = LATE_FACTOR * usual + LATE_NS, late;
 
-	if (task->state != GSC_TASK_RUNNING || !gsc_is_head(task) || task->overdue || task->chained)
-		return 0;
 	if (kind == GSC_HELP_TARGET)
 		needed = min(needed, usual + spare_ns(task, usual) / 2);
 	if (task->late_again)
@@ -96,6 +106,8 @@ static u64 late_at(const struct gsc_task *task, enum gsc_help_kind kind, u64 now
 
 static bool is_promised(const struct gsc_group *group)
 {
+	if (!group->dev->n_limits)
+		return false;
 	while (group && !group->min)
 		group = group->parent;
 	return group;
@@ -138,82 +150,112 @@ static bool has_others(const struct workers *workers, const struct gsc_client *c
 
 /* Who could help a task: the lowest level with workers, those of its own level */
 struct helpers {
+	const struct gsc_policy *policy;
 	u32 lowest, level;
+	const struct gsc_task *first;	/* of its own level */
+	bool counted;			/* those of its own level were looked at */
 	struct workers all, untargeted;
 };
 
-static void find_lowest(const struct gsc_band *band, struct helpers *helpers)
+/* False: nobody has workers */
+static bool find_lowest(const struct gsc_band *band, struct helpers *helpers)
 {
 	const struct gsc_task *task;
 
-	helpers->lowest = U32_MAX;
 	list_for_each_entry_reverse(task, &band->tasks, node)
 		if (has_workers(task)) {
-			helpers->lowest = level_of(task);
-			return;
+			helpers->lowest = level_under(helpers->policy, task);
+			return true;
 		}
+	helpers->lowest = U32_MAX;
+	return false;
 }
 
-/* @task is the first one of its level */
-static void find_equals(const struct gsc_band *band, const struct gsc_task *task,
-			struct helpers *helpers)
+static bool is_last_of_level(const struct gsc_band *band, const struct helpers *helpers,
+			     const struct gsc_task *task)
 {
-	memset(&helpers->all, 0, sizeof(helpers->all));
-	memset(&helpers->untargeted, 0, sizeof(helpers->untargeted));
-	helpers->level = level_of(task);
-	for (; !list_entry_is_head(task, &band->tasks, node); task = list_next_entry(task, node)) {
-		if (level_of(task) != helpers->level)
-			return;
-		if (!has_workers(task))
-			continue;
-		note_worker(&helpers->all, task->client);
-		if (!has_target(task))
-			note_worker(&helpers->untargeted, task->client);
+	task = list_next_entry(task, node);
+	return list_entry_is_head(task, &band->tasks, node) ||
+	       level_under(helpers->policy, task) != helpers->level;
+}
+
+static void begin_level(const struct gsc_band *band, struct helpers *helpers,
+			const struct gsc_task *task, u32 level)
+{
+	helpers->level = level;
+	helpers->first = task;
+	helpers->all = (struct workers){ NULL, false };
+	helpers->untargeted = (struct workers){ NULL, false };
+	/* one task alone has no equals */
+	helpers->counted = is_last_of_level(band, helpers, task);
+}
+
+static void find_equals(const struct gsc_band *band, struct helpers *helpers)
+{
+	const struct gsc_task *task = helpers->first;
+
+	helpers->counted = true;
+	/* more than several would change nothing */
+	while (!helpers->untargeted.several) {
+		if (has_workers(task)) {
+			note_worker(&helpers->all, task->client);
+			if (helpers->policy != &gsc_policy_plan || !has_target(task))
+				note_worker(&helpers->untargeted, task->client);
+		}
+		if (is_last_of_level(band, helpers, task))
+			break;
+		task = list_next_entry(task, node);
 	}
 }
 
 static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
-		     const struct helpers *helpers, enum gsc_help_kind kind)
+		     struct helpers *helpers, enum gsc_help_kind kind)
 {
-	/* who makes way already has no workers */
-	if (band->help.until && band->help.id == task->id && band->help.kind == kind)
-		return true;
-	switch (kind) {
-	case GSC_HELP_TARGET:
-		return has_target(task) && helpers->untargeted.first;
-	case GSC_HELP_RANK:
-		return level_of(task) > helpers->lowest;
-	case GSC_HELP_EQUAL:
-		/* there a longer one waits for shorter ones */
-		if (task->client->dev->policy == &gsc_policy_srt)
-			return false;
-		return has_others(has_target(task) ? &helpers->all : &helpers->untargeted,
-				  task->client);
-	}
-	return false;
+	if (kind == GSC_HELP_RANK)
+		return helpers->level > helpers->lowest;
+	if (kind == GSC_HELP_TARGET && !has_target(task))
+		return false;
+	/* there a longer one waits for shorter ones */
+	if (kind == GSC_HELP_EQUAL && helpers->policy == &gsc_policy_srt)
+		return false;
+	if (!helpers->counted)
+		find_equals(band, helpers);
+	if (kind == GSC_HELP_TARGET)
+		return helpers->untargeted.first;
+	return has_others(has_target(task) ? &helpers->all : &helpers->untargeted, task->client);
 }
 
 /* For a task that others can help, and that is or will be late at @late. True: it is the one */
 typedef bool (*found_fn)(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now);
 
 /* The first one in the order of ranks for which @found is true, and how it is helped */
-static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind *kind, u64 now,
+static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind *how, u64 now,
 				      found_fn found)
 {
-	struct helpers helpers;
+	struct helpers helpers = { .policy = gsc_band_device(band)->policy };
+	bool targets = helpers.policy == &gsc_policy_plan, helped;
+	const struct gsc_help *help = &band->help;
 	struct gsc_task *task;
-	bool first = true;
+	u32 level, kind;
 	u64 late;
 
-	find_lowest(band, &helpers);
+	if (!find_lowest(band, &helpers) && !help->until)
+		return NULL;
 	list_for_each_entry(task, &band->tasks, node) {
-		if (first || level_of(task) != helpers.level)
-			find_equals(band, task, &helpers);
-		first = false;
-		for (*kind = GSC_HELP_TARGET; *kind <= GSC_HELP_EQUAL; ++*kind) {
-			if (!can_help(band, task, &helpers, *kind))
+		level = level_under(helpers.policy, task);
+		if (!helpers.first || level != helpers.level)
+			begin_level(band, &helpers, task, level);
+		if (!can_be_late(task))
+			continue;
+		helped = help->until && help->id == task->id;
+		kind = helped || targets ? GSC_HELP_TARGET : GSC_HELP_RANK;
+		for (; kind <= GSC_HELP_EQUAL; kind++) {
+			/* who makes way already has no workers */
+			if (!(helped && help->kind == kind) &&
+			    !can_help(band, task, &helpers, kind))
 				continue;
-			late = late_at(task, *kind, now);
+			*how = kind;
+			late = late_at(task, kind, now);
 			if (late && found(band, task, late, now))
 				return task;
 		}
@@ -313,14 +355,12 @@ void gsc_late_watch(struct gsc_band *band, u64 now)
 		find_helpable(band, &kind, now, is_to_come);
 }
 
-void gsc_make_way(struct gsc_band *band, u64 now)
+static noinline void make_way(struct gsc_band *band, u64 now)
 {
 	struct gsc_help *help = &band->help;
 	struct gsc_task *task = NULL, *other;
 	enum gsc_help_kind kind = GSC_HELP_EQUAL;
 
-	band->again = 0;
-	band->late = NULL;
 	if (help->until && now >= help->until)
 		end_help(band, now);
 	if (may_help(band))
@@ -338,4 +378,12 @@ void gsc_make_way(struct gsc_band *band, u64 now)
 		other->want = 0;
 		other->need = 0;
 	}
+}
+
+void gsc_make_way(struct gsc_band *band, u64 now)
+{
+	band->again = 0;
+	band->late = NULL;
+	if (band->help.until || may_help(band))
+		make_way(band, now);
 }

@@ -68,8 +68,6 @@ void gsc_pass_expire(struct gsc_device *dev)
 	struct gsc_client *client;
 	u64 until;
 
-	if (!dev->pass_timer || dev->pass_timer > dev->now)
-		return;
 	dev->pass_timer = 0;
 	list_for_each_entry(client, &dev->clients, node) {
 		if (!client->has_windows || is_alone(client))

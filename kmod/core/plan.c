@@ -161,7 +161,7 @@ int gsc_device_plan(struct gsc_device *dev, const char *text,
 
 void gsc_plan_expire(struct gsc_device *dev)
 {
-	if (dev->policy == &gsc_policy_plan && dev->plan_until <= dev->now)
+	if (dev->plan_until <= dev->now)
 		end_plan(dev, true);
 }
 

@@ -13,16 +13,31 @@ static int compare(void *priv, const struct list_head *a, const struct list_head
 	return (s32)(x->id - y->id) > 0 ? 1 : -1;
 }
 
+#define STEPS	2	/* for each task, by which few tasks are put in place */
+
+/*
+ * From one decision to the next few tasks get out of order: each goes back to where it belongs.
+ * Where that takes many steps the list is sorted as a whole.
+ */
 void gsc_sort_tasks(struct gsc_band *band)
 {
-	const struct gsc_task *task, *last = NULL;
+	struct list_head *head = &band->tasks, *node, *next, *before;
+	u64 steps = (u64)band->n_tasks * STEPS;
 
-	list_for_each_entry(task, &band->tasks, node) {
-		if (last && compare(NULL, &last->node, &task->node) > 0) {
-			list_sort(NULL, &band->tasks, compare);
-			return;
-		}
-		last = task;
+	for (node = head->next->next; node != head; node = next) {
+		next = node->next;
+		before = node->prev;
+		if (compare(NULL, before, node) < 0)
+			continue;
+		do {
+			if (!steps--) {
+				list_sort(NULL, head, compare);
+				return;
+			}
+			before = before->prev;
+		} while (before != head && compare(NULL, before, node) > 0);
+		list_del_init(node);
+		list_add(node, before);
 	}
 }
 

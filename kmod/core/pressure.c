@@ -108,8 +108,6 @@ static void set_state(struct gsc_client *client, bool waits, bool runs)
 {
 	struct gsc_group *group;
 
-	if (waits == client->waits && runs == client->runs)
-		return;
 	for (group = client->home; group; group = group->parent) {
 		/* while nobody waits time adds nothing, whoever runs */
 		if (group->pressure.waiting || waits)
@@ -132,12 +130,14 @@ void gsc_pressure_update(struct gsc_client *client)
 		last = list_last_entry(&client->tasks, struct gsc_task, peer);
 		waits |= last->state == GSC_TASK_WAITING || !client->current_units;
 	}
-	set_state(client, waits, runs);
+	if (waits != client->waits || runs != client->runs)
+		set_state(client, waits, runs);
 }
 
 void gsc_pressure_leave(struct gsc_client *client)
 {
-	set_state(client, false, false);
+	if (client->waits || client->runs)
+		set_state(client, false, false);
 }
 
 int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size)

@@ -27,6 +27,7 @@
 
 #define GSC_CHAOS	1	/* policy chaos is there */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,6 +35,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <linux/types.h>
+
+#define noinline	__attribute__((noinline))
 
 typedef __u8 u8;
 typedef __u32 u32;

@@ -219,15 +219,17 @@ static bool differs(u64 a, u64 b)
 	return a >> 1 > b || b >> 1 > a;
 }
 
-static u32 last_class(const struct gsc_sizes *sizes, const struct gsc_task *ended)
+static void find_last(struct gsc_sizes *sizes, const struct gsc_task *ended)
 {
 	u32 least = gsc_sms(gsc_packed(ended, sizes->whole * GSCHED_CAPSM)), class = 0;
 
-	if (least * FEW_WAVES > sizes->whole)
-		return GSC_SIZE_CLASSES - 1;
-	while (class < GSC_SIZE_CLASSES - 1 && class_sms(sizes, class + 1) >= least)
+	if (least == sizes->least)
+		return;
+	sizes->least = least;
+	while (class < GSC_SIZE_CLASSES - 1 &&
+	       (least * FEW_WAVES > sizes->whole || class_sms(sizes, class + 1) >= least))
 		class++;
-	return class;
+	sizes->last = class;
 }
 
 /* Of which class the time of a task that ended is a sample, if of any */
@@ -258,11 +260,13 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 		return;
 	if (!sizes->whole || differs(whole, sizes->whole) || differs(blocks, sizes->blocks))
 		memset(sizes, 0, sizeof(*sizes));
+	if (whole != sizes->whole)
+		sizes->least = 0;
 	sizes->whole = whole;
 	sizes->blocks = blocks;
 	/* smaller kernels than the largest say nothing about it */
 	if (!differs(ended->blocks, blocks)) {
-		sizes->last = last_class(sizes, ended);
+		find_last(sizes, ended);
 		note_time(sizes, ended);
 	}
 	limit = limit_ns(client);

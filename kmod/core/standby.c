@@ -32,12 +32,14 @@
 
 void gsc_standby_set(struct gsc_group *group, u32 units)
 {
+	u32 had = gsc_standby_units(group) != 0, has;
 	struct gsc_device *dev = group->dev;
 	struct gsc_client *client;
 
-	dev->n_standby -= gsc_standby_units(group) != 0;
 	group->standby = units;
-	dev->n_standby += gsc_standby_units(group) != 0;
+	has = gsc_standby_units(group) != 0;
+	dev->n_standby += has - had;
+	dev->n_limits += has - had;
 	list_for_each_entry(client, &dev->clients, node)
 		if (client->hold_units && !gsc_standby_is_auto(client))
 			gsc_hold_drop(client);
@@ -98,12 +100,6 @@ u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group
 	if (gsc_is_planned(group) && group->plan_keeps)
 		units = max(units, group->plan_min);
 	return units && stands(band, group) ? gsc_sms(units) : 0;
-}
-
-bool gsc_standby_is_used(const struct gsc_device *dev)
-{
-	return (dev->n_standby || dev->policy == &gsc_policy_plan) &&
-	       dev->mode != GSCHED_MODE_TEMPORAL;
 }
 
 bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client)

@@ -36,14 +36,29 @@ u32 gsc_packed(const struct gsc_task *task, u32 limit)
 
 #define UNIT_NS_PER_US	(1000 * GSCHED_CAPSM)
 
-void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units)
+/* @ns times @units, for the sums of several groups */
+static struct gsc_sum product(u64 ns, u32 units)
 {
 	u64 whole = div_u64(ns, UNIT_NS_PER_US);
-	u64 part = (ns - whole * UNIT_NS_PER_US) * units + sum->rest;
+	u64 part = (ns - whole * UNIT_NS_PER_US) * units;
 	u64 us = div_u64(part, UNIT_NS_PER_US);
 
-	sum->us += whole * units + us;
-	sum->rest = (u32)(part - us * UNIT_NS_PER_US);
+	return (struct gsc_sum){ whole * units + us, (u32)(part - us * UNIT_NS_PER_US) };
+}
+
+static void sum_add(struct gsc_sum *sum, struct gsc_sum more)
+{
+	sum->us += more.us;
+	sum->rest += more.rest;
+	if (sum->rest >= UNIT_NS_PER_US) {
+		sum->rest -= UNIT_NS_PER_US;
+		sum->us++;
+	}
+}
+
+void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units)
+{
+	sum_add(sum, product(ns, units));
 }
 
 void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
@@ -56,7 +71,8 @@ void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
 
 static void sum_add_ns(struct gsc_sum *sum, u64 ns)
 {
-	gsc_sum_add(sum, ns, GSCHED_CAPSM);
+	if (ns)
+		gsc_sum_add(sum, ns, GSCHED_CAPSM);
 }
 
 /* @ns times @units more, where that fits */
@@ -72,6 +88,7 @@ static u64 saturated(u64 usage, u64 ns, u32 units)
  */
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 {
+	struct gsc_sum usage, granted;
 	u32 units, most = 0;
 	struct gsc_group *group;
 	struct gsc_task *task;
@@ -89,9 +106,11 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 		return;
 	if (client->dev->policy->charge)
 		client->dev->policy->charge(client, ns * most);
+	usage = product(ns, most);
+	granted = product(ns, GSCHED_CAPSM);
 	for (group = client->group; group; group = group->parent) {
-		gsc_sum_add(&group->stats.capsm, ns, most);
-		sum_add_ns(&group->stats.granted, ns);
+		sum_add(&group->stats.capsm, usage);
+		sum_add(&group->stats.granted, granted);
 	}
 }
 

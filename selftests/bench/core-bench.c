@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What decisions of the core cost: decisions and time of every case, or of the one that is named.
+ * What decisions of the core cost: decisions, mean and longest time of every case, or of the one
+ * that is named.
  * selftests/bench/core-counts counts the instructions of measured().
  */
 #include <errno.h>
@@ -38,6 +39,8 @@ struct bench {
 	unsigned int n;
 	u64 now;
 	u32 flags;			/* GSCHED_ATTACH_* of all clients */
+	bool timed;
+	u64 worst;			/* ns of the longest commit while @timed is set */
 };
 
 /* One row: @n clients, of which @active have a kernel; what measured() does with them */
@@ -76,15 +79,38 @@ static void complete(struct bench *b, unsigned int client, u32 slot)
 		fail("a complete was refused");
 }
 
+static u64 ns_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
+}
+
+static void commit(struct bench *b)
+{
+	u64 from;
+
+	if (!b->timed) {
+		gsc_commit(&b->dev, b->now);
+		return;
+	}
+	from = ns_now();
+	gsc_commit(&b->dev, b->now);
+	from = ns_now() - from;
+	if (from > b->worst)
+		b->worst = from;
+}
+
 /* A kernel of client 0 begins and ends: two decisions */
 static void short_kernel(struct bench *b)
 {
 	b->now += 1000;
 	submit(b, 0, 0, 8);
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 	b->now += 1000;
 	complete(b, 0, 0);
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 }
 
 /* The kernels of all clients are found in their pages at once, as a quota is about to change */
@@ -94,7 +120,7 @@ static void adopt(struct bench *b)
 	for (unsigned int i = 0; i < b->n; i++)
 		for (u32 slot = 0; slot < GSCHED_SLOTS; slot++)
 			submit(b, i, slot, 100000);
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 }
 
 /* And all are over as the arbiter looks the next time */
@@ -104,7 +130,7 @@ static void reap(struct bench *b)
 	for (unsigned int i = 0; i < b->n; i++)
 		for (u32 slot = 0; slot < GSCHED_SLOTS; slot++)
 			complete(b, i, slot);
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 }
 
 static void attach(struct bench *b, unsigned int client)
@@ -120,11 +146,11 @@ static void come_and_go(struct bench *b)
 
 	b->now += 1000;
 	gsc_client_detach(last, b->now);
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 	memset(last, 0, sizeof(*last));
 	b->now += 1000;
 	attach(b, b->n - 1);
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 }
 
 static void set_targets(struct bench *b)
@@ -133,7 +159,7 @@ static void set_targets(struct bench *b)
 	for (unsigned int i = 0; i < b->n; i++)
 		if (gsc_group_store(&b->group[i], GSC_FILE_GPU_LATENCY, "1000", b->now))
 			fail("a latency target was refused");
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 }
 
 /* Client 0 is more important and runs short kernels; the other active ones share what it leaves */
@@ -141,16 +167,26 @@ static const struct bench_case cases[] = {
 	{ "2-active", 2, 2, NULL, short_kernel, 1000, NULL, false },
 	{ "20-active", 20, 20, NULL, short_kernel, 1000, NULL, false },
 	{ "64-active", 64, 64, NULL, short_kernel, 1000, NULL, false },
+	{ "256-active", 256, 256, NULL, short_kernel, 200, NULL, false },
+	{ "10000-active", 10000, 10000, NULL, short_kernel, 10, NULL, false },
+	{ "256-idle", 256, 0, NULL, short_kernel, 1000, NULL, false },
+	{ "10000-idle", 10000, 0, NULL, short_kernel, 1000, NULL, false },
 	{ "20-of-256", 256, 20, NULL, short_kernel, 1000, NULL, false },
 	{ "20-of-10000", 10000, 20, NULL, short_kernel, 1000, NULL, false },
 	{ "1-of-257", 257, 1, NULL, short_kernel, 1000, NULL, false },
 	{ "srt-2-active", 2, 2, NULL, short_kernel, 1000, "srt", false },
 	{ "srt-20-active", 20, 20, NULL, short_kernel, 1000, "srt", false },
 	{ "srt-64-active", 64, 64, NULL, short_kernel, 1000, "srt", false },
+	{ "srt-256-active", 256, 256, NULL, short_kernel, 200, "srt", false },
 	{ "wfq-2-active", 2, 2, NULL, short_kernel, 1000, "wfq", false },
 	{ "wfq-20-active", 20, 20, NULL, short_kernel, 1000, "wfq", false },
 	{ "wfq-64-active", 64, 64, NULL, short_kernel, 1000, "wfq", false },
+	{ "wfq-256-active", 256, 256, NULL, short_kernel, 200, "wfq", false },
+	{ "wfq-10000-active", 10000, 10000, NULL, short_kernel, 10, "wfq", false },
 	{ "wfq-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "wfq", false },
+	{ "ffs-2-active", 2, 2, NULL, short_kernel, 1000, "ffs", false },
+	{ "ffs-20-active", 20, 20, NULL, short_kernel, 1000, "ffs", false },
+	{ "ffs-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "ffs", false },
 	{ "adopt-16x64", 16, 0, NULL, adopt, 1, NULL, false },
 	{ "reap-16x64", 16, 0, adopt, reap, 1, NULL, false },
 	{ "adopt-256x64", 256, 0, NULL, adopt, 1, NULL, false },
@@ -190,7 +226,7 @@ static void setup(struct bench *b, const struct bench_case *c)
 	}
 	if (c->active && gsc_group_store(&b->group[0], GSC_FILE_GPU_PRIORITY, "10", b->now))
 		fail("a priority was refused");
-	gsc_commit(&b->dev, b->now);
+	commit(b);
 	if (c->prepare)
 		c->prepare(b);
 }
@@ -202,25 +238,35 @@ static __attribute__((noipa)) void measured(struct bench *b, const struct bench_
 		c->measured(b);
 }
 
+static void teardown(struct bench *b)
+{
+	free(b->client);
+	free(tasks);
+	free(b->group);
+}
+
+/* The mean of one run; the longest commit of another one, as asking the time costs something, too */
 static void run(const struct bench_case *c)
 {
-	struct timespec from, to;
 	static struct bench b;
-	u64 decisions;
+	u64 decisions, from;
 	double ns;
 
 	setup(&b, c);
 	decisions = b.dev.decisions;
-	clock_gettime(CLOCK_MONOTONIC, &from);
+	from = ns_now();
 	measured(&b, c);
-	clock_gettime(CLOCK_MONOTONIC, &to);
+	ns = (double)(ns_now() - from);
 	decisions = b.dev.decisions - decisions;
-	ns = (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
-	printf("core: %-14s %6llu decisions, %9.0f ns each, %8.3f ms in all\n", c->name,
-	       (unsigned long long)decisions, ns / (double)decisions, ns / 1e6);
-	free(b.client);
-	free(tasks);
-	free(b.group);
+	teardown(&b);
+	setup(&b, c);
+	b.timed = true;
+	for (unsigned int i = 0; i < c->rounds; i++)
+		c->measured(&b);
+	printf("core: %-16s %6llu decisions, %9.0f ns each, %9llu at worst, %8.3f ms in all\n",
+	       c->name, (unsigned long long)decisions, ns / (double)decisions,
+	       (unsigned long long)b.worst, ns / 1e6);
+	teardown(&b);
 }
 
 int main(int argc, char **argv)
