@@ -4,6 +4,7 @@
  * in one way and prints its name and a hash of the device's memory; the same hashes are expected
  * however it is run.
  */
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -205,6 +206,15 @@ static void steady(CUmodule m)
 	launch_work(f, NULL, p, N, 2);
 	DO(cuCtxSynchronize());
 	show("steady", hash_of(p, BLOCKS * THREADS));
+}
+
+/* A copy of the driver in a namespace of its own, which under gsched is what is linked */
+static void apart(void)
+{
+	void *lib = dlmopen(LM_ID_NEWLM, "libcuda.so.1", RTLD_NOW);
+
+	printf("%s\n", lib && dlsym(lib, "cuLaunchKernel") == (void *)cuLaunchKernel ?
+			"the library that is linked" : "another library");
 }
 
 /* Eight long kernels, none of which is waited for before all are launched */
@@ -888,6 +898,8 @@ int main(int argc, char **argv)
 			leave(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
+		else if (!strcmp(argv[i], "apart"))
+			apart();
 		else if (!strcmp(argv[i], "ahead"))
 			ahead(m);
 		else if (!strcmp(argv[i], "steady"))

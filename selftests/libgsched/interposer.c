@@ -951,6 +951,18 @@ static void drivers(void)
 	unsetenv("GSCHED_CUDA_DRIVER");
 }
 
+/* A program that opens the driver in a namespace of its own is managed there, too. */
+static void apart(void)
+{
+	static char *const what[] = { "apart", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	run(true, what, &r);
+	ok(!r.status && strstr(r.text, "linked") && strstr(alone.text, "another"),
+	   "dlmopen() of the driver gives the interposer: %s", r.text);
+}
+
 int main(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -992,6 +1004,7 @@ int main(void)
 	covered_no_more();
 	refused();
 	drivers();
+	apart();
 	device_end();
 	return done();
 }
