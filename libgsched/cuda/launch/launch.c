@@ -263,6 +263,24 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 }
 
 /*
+ * Tells the arbiter of the task, under GSCHED_LEASE_NOTIFY. If it has not read for a while, *@lease
+ * becomes GSCHED_LEASE_NONE: the launch waits for it.
+ */
+static bool notify(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint32_t *lease)
+{
+	struct gsched_task task;
+
+	gi_describe_task(&task, c, s, slot);
+	if (!gsched_submit_stream_async(c->g, &task, s->stream))
+		return true;
+	if (errno == ENOBUFS)
+		*lease = GSCHED_LEASE_NONE;
+	else
+		gi_client_gone(c, "the arbiter is gone");
+	return false;
+}
+
+/*
  * As many workers as fit the device, also where the window is smaller: the hardware puts them on
  * the emptiest SM first, so fewer would leave room beside them on each SM of the window, where
  * blocks of others could stand still. Those outside the window leave at once.
@@ -761,16 +779,10 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->launched = form ? workers_for(c, s) : 0;
 	publish_task(&c->cl->slot[slot], s);
 	lease = gi_load(&c->arb->header.lease);
-	if (lease == GSCHED_LEASE_NOTIFY) {
-		struct gsched_task task;
-
-			/* before the launch, so that eviction overlaps the driver's call */
-		gi_describe_task(&task, c, s, slot);
-		if (gsched_submit_stream_async(c->g, &task, s->stream))
-			gi_client_gone(c, "the arbiter is gone");
-		else
-			s->submitted = true;
-	} else if (lease != GSCHED_LEASE_FREE) {
+	if (lease == GSCHED_LEASE_NOTIFY)
+		/* before the launch, so that eviction overlaps the driver's call */
+		s->submitted = notify(c, s, slot, &lease);
+	if (lease != GSCHED_LEASE_FREE && lease != GSCHED_LEASE_NOTIFY) {
 		if (!submit_and_wait(c, s, slot)) {
 			gi_slot_unclaim(c, slot, false);
 			return launch_unmanaged(l, cx);
