@@ -225,6 +225,17 @@ static u32 clients_default(void)
 				   GSCHED_SLOTS * sizeof(struct gsc_task));
 }
 
+/* The next message may be one that a client waits for. */
+static bool is_contended(void)
+{
+	struct device *dev;
+
+	list_for_each_entry(dev, &devices, node)
+		if (dev->core.n_clients > 1)
+			return true;
+	return false;
+}
+
 int device_add(const struct device_decl *decl)
 {
 	struct device *dev;
@@ -259,7 +270,8 @@ int device_add(const struct device_decl *decl)
 	if (opt.mode >= 0)
 		gsc_device_set_mode(&dev->core, opt.mode, now_ns());
 	list_add_tail(&dev->node, &devices);
-	n_devices++;
+	if (!n_devices++)
+		loop_poll_while(opt.poll_ns, is_contended);
 	monitor_device(dev, "device-add");
 	state_restore(dev);
 	device_settle(dev);
@@ -428,14 +440,4 @@ void devices_free(void)
 {
 	while (!list_empty(&devices))
 		device_free(container_of(devices.next, struct device, node));
-}
-
-bool arbiter_contended(void)
-{
-	struct device *dev;
-
-	list_for_each_entry(dev, &devices, node)
-		if (dev->core.n_clients > 1)
-			return true;
-	return false;
 }

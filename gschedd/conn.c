@@ -34,12 +34,6 @@ unsigned int n_conns;
 static struct list_head dirty = { &dirty, &dirty };
 static struct list_head turns = { &turns, &turns };	/* users with ready connections */
 
-void close_all(const int *fds, unsigned int n)
-{
-	while (n--)
-		close(fds[n]);
-}
-
 static void conn_kill(struct conn *conn)
 {
 	conn->dead = true;
@@ -50,30 +44,6 @@ void conn_dirty(struct conn *conn)
 {
 	if (list_empty(&conn->dirty))
 		list_add_tail(&conn->dirty, &dirty);
-}
-
-int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags)
-{
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int) * GSP_MAX_FDS)];
-	} control;
-	struct iovec iov = { .iov_base = (void *)data, .iov_len = len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (n_fds) {
-		struct cmsghdr *cm;
-
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = control.buf;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		cm = CMSG_FIRSTHDR(&msg);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(cm), fds, sizeof(int) * n_fds);
-	}
-	return sendmsg(sock, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 static int send_packet(struct conn *conn, const void *data, size_t len, const int *fds,
@@ -332,30 +302,16 @@ void conns_free(void)
 /* Reads one packet. Returns false if there is none, or the connection has ended. */
 static bool receive_packet(struct conn *conn)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int) * GSP_MAX_FDS)];
-	} control;
 	static struct packet p;
-	struct iovec iov = { .iov_base = &p, .iov_len = sizeof(p) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-			      .msg_controllen = sizeof(control.buf) };
-	int fds[GSP_MAX_FDS];
-	unsigned int n_fds = 0;
-	struct cmsghdr *cm;
+	int fds[GSP_MAX_FDS], flags = MSG_DONTWAIT;
+	unsigned int n_fds;
 	ssize_t n;
 
-	n = recvmsg(conn->src.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = recv_fds(conn->src.fd, &p, sizeof(p), fds, &n_fds, &flags);
 	if (n < 0) {
-		if (errno != EAGAIN && errno != EINTR)
+		if (n != -EAGAIN)
 			conn_kill(conn);
 		return false;
-	}
-	for (cm = CMSG_FIRSTHDR(&msg); cm; cm = CMSG_NXTHDR(&msg, cm)) {
-		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		n_fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(cm), n_fds * sizeof(int));
 	}
 	if (!n) {
 		/* end of file, or an empty packet, which is not valid */
@@ -371,10 +327,9 @@ static bool receive_packet(struct conn *conn)
 		conn_reply(conn, &h, EINVAL, NULL, 0, NULL, 0);
 		return !conn->blocked;
 	}
-	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+	if (flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		close_all(fds, n_fds);
-		conn_reply(conn, &p.h, msg.msg_flags & MSG_TRUNC ? EMSGSIZE : EINVAL, NULL,
-			   0, NULL, 0);
+		conn_reply(conn, &p.h, flags & MSG_TRUNC ? EMSGSIZE : EINVAL, NULL, 0, NULL, 0);
 		return !conn->blocked;
 	}
 	call_dispatch(conn, &p, n - sizeof(p.h), fds, n_fds);

@@ -22,7 +22,7 @@
 struct cJSON;
 struct conn;
 
-/* ---- main.c: options and log ---- */
+/* ---- options.c ---- */
 enum arbiter_kind { ARBITER_AUTO, ARBITER_EMBEDDED, ARBITER_MODULE };
 
 struct device_decl {
@@ -56,8 +56,10 @@ struct options {
 	unsigned int mps_wait_s;	/* a server that is not ready after this time is given up */
 	struct device_decl decl[DECLS_MAX];
 	unsigned int n_decl;
+	int worker_fd;			/* this process is a worker of the rewrite service; -1: not */
 };
 extern struct options opt;
+void options_parse(int argc, char **argv);	/* exits if they are wrong */
 
 /* ---- uuid.c ---- */
 #define UUID_TEXT	(2 * GSCHED_UUID_SIZE + 5)
@@ -92,7 +94,10 @@ void loop_stop(void);
  * next turn does not wait for events.
  */
 void loop_after_turn(bool (*fn)(void));
-void loop_message(void);			/* a client's message has come: poll for the next */
+void loop_before_sleep(void (*fn)(void));	/* @fn is called before the loop waits for events */
+/* After loop_message(), poll for the next one instead of sleeping, @ns at most and while @fn(). */
+void loop_poll_while(uint64_t ns, bool (*fn)(void));
+void loop_message(void);			/* a client's message has come */
 uint64_t now_ns(void);
 
 /* ---- user.c ---- */
@@ -119,6 +124,16 @@ struct peer {
 
 /* @waited: the peer may have connected long ago. -errno. */
 int peer_identify(int fd, bool waited, struct peer *peer);
+
+/* ---- fds.c: at most GSP_MAX_FDS with each packet ---- */
+void close_all(const int *fds, unsigned int n);
+/* -errno. */
+int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags);
+/*
+ * The packet's length, 0: end of file, -errno. @fds: room for GSP_MAX_FDS. *@flags: in:
+ * MSG_DONTWAIT or 0; out: MSG_TRUNC, MSG_CTRUNC.
+ */
+ssize_t recv_fds(int sock, void *data, size_t len, int *fds, unsigned int *n_fds, int *flags);
 
 /* ---- listen.c ---- */
 int listen_open(const char *path);		/* -errno, logged */
@@ -216,7 +231,6 @@ int client_complete(struct client *c, const struct gsched_complete *req);
 int client_report(struct client *c, const struct gsched_report *req);
 /* After events: commits the core's decision. */
 void device_settle(struct device *dev);
-bool arbiter_contended(void);
 
 /* ---- client.c ---- */
 /* @fds: both pages, for the reply. */
@@ -289,9 +303,6 @@ void conn_gone(struct conn *conn);	/* before its client is detached */
 void conn_window_sent(struct conn *conn, unsigned int slot, uint32_t window);
 void conn_answer(struct conn *conn, unsigned int slot, int err);	/* to a waiting SUBMIT */
 void conn_dirty(struct conn *conn);
-void close_all(const int *fds, unsigned int n);
-/* -errno. */
-int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags);
 void conns_flush(void);			/* sends what is due, frees dead connections */
 void conns_free(void);
 
@@ -308,7 +319,6 @@ int memfd_from(const char *name, const void *data, size_t size);	/* -errno */
 /* ---- trace.c ---- */
 int trace_open(const char *path);	/* -errno */
 void trace_event(const char *what, const struct gsc_task *task, uint64_t now);
-void trace_flush(void);
 void trace_close(void);
 
 /* ---- monitor.c: events for readers; they cost nothing while there are none ---- */

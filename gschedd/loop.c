@@ -17,8 +17,10 @@
 static int epfd = -1;
 static bool stopping, more;
 static bool (*after_turn)(void);
+static void (*before_sleep)(void);
+static bool (*poll_while)(void);
 static struct source *dead;
-static uint64_t poll_until, poll_ns;
+static uint64_t poll_until, poll_ns, poll_most;
 
 uint64_t now_ns(void)
 {
@@ -31,7 +33,6 @@ uint64_t now_ns(void)
 int loop_init(void)
 {
 	epfd = epoll_create1(EPOLL_CLOEXEC);
-	poll_ns = opt.poll_ns;
 	return epfd < 0 ? -errno : 0;
 }
 
@@ -86,6 +87,17 @@ void loop_after_turn(bool (*fn)(void))
 	after_turn = fn;
 }
 
+void loop_before_sleep(void (*fn)(void))
+{
+	before_sleep = fn;
+}
+
+void loop_poll_while(uint64_t ns, bool (*fn)(void))
+{
+	poll_while = fn;
+	poll_ns = poll_most = ns;
+}
+
 void loop_message(void)
 {
 	if (poll_ns)
@@ -110,7 +122,7 @@ static int wait_events(struct epoll_event *ev)
 	if (more)
 		return epoll_wait(epfd, ev, BATCH, 0);
 	if (poll_until) {
-		bool contended = arbiter_contended();
+		bool worth = poll_while();
 
 		do {
 			n = epoll_wait(epfd, ev, BATCH, 0);
@@ -118,14 +130,15 @@ static int wait_events(struct epoll_event *ev)
 				return n;
 			for (int i = 0; i < 16; i++)
 				cpu_relax();
-		} while (contended && now_ns() < poll_until);
+		} while (worth && now_ns() < poll_until);
 		poll_until = 0;
 	}
-	trace_flush();
+	if (before_sleep)
+		before_sleep();
 	from = now_ns();
 	n = epoll_wait(epfd, ev, BATCH, -1);
-	if (opt.poll_ns && n > 0)
-		poll_ns = now_ns() - from < opt.poll_ns ? opt.poll_ns : poll_ns / 2;
+	if (poll_most && n > 0)
+		poll_ns = now_ns() - from < poll_most ? poll_most : poll_ns / 2;
 	return n;
 }
 

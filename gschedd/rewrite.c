@@ -149,28 +149,16 @@ static void keep_note(const struct note *note, uid_t uid)
 
 static void worker_ready(struct source *src, uint32_t events)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int) * 2)];
-	} control;
 	static struct worker_reply reply;
 	struct worker *w = container_of(src, struct worker, src);
 	struct job *job = w->job;
-	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-			      .msg_controllen = sizeof(control.buf) };
-	unsigned int n_fds = 0;
-	struct cmsghdr *cm;
-	int fds[2];
+	int fds[GSP_MAX_FDS], flags = MSG_DONTWAIT;
+	unsigned int n_fds;
 	ssize_t n;
 
-	n = recvmsg(src->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	n = recv_fds(src->fd, &reply, sizeof(reply), fds, &n_fds, &flags);
+	if (n == -EAGAIN)
 		return;
-	for (cm = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL; cm; cm = CMSG_NXTHDR(&msg, cm)) {
-		n_fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(cm), n_fds * sizeof(int));
-	}
 	if (n != sizeof(reply) || !job || reply.id != job->id || reply.n_notes > WORKER_NOTES ||
 	    n_fds != (!reply.err ? 2 : reply.err == ENOEXEC ? 1 : 0)) {
 		close_all(fds, n_fds);
@@ -250,23 +238,10 @@ static int worker_start(struct worker *w)
 
 static int hand_over(struct worker *w, struct job *job)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
 	struct worker_request req = { .id = job->id, .size = job->req.image_size,
-				     .arch = job->req.arch,
-				      .flags = job->req.flags };
-	struct iovec iov = { .iov_base = &req, .iov_len = sizeof(req) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-			      .msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
+				      .arch = job->req.arch, .flags = job->req.flags };
 
-	cm->cmsg_level = SOL_SOCKET;
-	cm->cmsg_type = SCM_RIGHTS;
-	cm->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cm), &job->fd, sizeof(int));
-	return sendmsg(w->src.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return send_fds(w->src.fd, &req, sizeof(req), &job->fd, 1, MSG_DONTWAIT);
 }
 
 /* An idle worker; one that runs already is preferred. */

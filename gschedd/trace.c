@@ -15,17 +15,8 @@ static int trace_fd = -1;
 static char *buffer;
 static size_t used;
 
-int trace_open(const char *path)
-{
-	buffer = malloc(BUFFER);
-	if (!buffer)
-		return -ENOMEM;
-	trace_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-	return trace_fd < 0 ? -errno : 0;
-}
-
 /* Lines are buffered while decisions are frequent, and written before the loop sleeps. */
-void trace_flush(void)
+static void trace_flush(void)
 {
 	size_t done = 0;
 
@@ -44,6 +35,18 @@ void trace_flush(void)
 		done += n;
 	}
 	used = 0;
+}
+
+int trace_open(const char *path)
+{
+	buffer = malloc(BUFFER);
+	if (!buffer)
+		return -ENOMEM;
+	trace_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	if (trace_fd < 0)
+		return -errno;
+	loop_before_sleep(trace_flush);
+	return 0;
 }
 
 void trace_event(const char *what, const struct gsc_task *task, uint64_t now)

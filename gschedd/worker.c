@@ -56,27 +56,16 @@ static void limit_resources(void)
 #endif
 }
 
+/* -1: gschedd has ended. */
 static int receive_image(int sock, struct worker_request *req)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { .iov_base = req, .iov_len = sizeof(*req) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-			      .msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *cm;
-	ssize_t n;
-	int fd;
+	int fds[GSP_MAX_FDS], flags = 0;
+	unsigned int n_fds;
 
-	do
-		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	cm = n == sizeof(*req) ? CMSG_FIRSTHDR(&msg) : NULL;
-	if (!cm)
-		return -1;	/* gschedd has ended */
-	memcpy(&fd, CMSG_DATA(cm), sizeof(fd));
-	return fd;
+	if (recv_fds(sock, req, sizeof(*req), fds, &n_fds, &flags) == sizeof(*req) && n_fds == 1)
+		return fds[0];
+	close_all(fds, n_fds);
+	return -1;
 }
 
 /* Copies the image, since its owner may change or truncate the file at any time. */

@@ -4,7 +4,8 @@
  * waits for a reply reads the socket, one thread at a time, and dispatches what it reads: replies
  * to the threads that wait for them, events to the queue. The descriptor given to poll(2) is an
  * epoll set of the socket and an eventfd, which is raised while the queue is not empty. So an event
- * that a waiting submit took off the socket still wakes the reader of events.
+ * that a waiting submit took off the socket still wakes the reader of events. What needs no reply
+ * is sent without blocking (outbox.h), as the caller may hold locks that launches need.
  *
  * A stopped gschedd must not stop its clients: every wait is bounded (GSP_PATIENCE_MS). A wait for
  * a grant may take long, so it is bounded by asking whether gschedd still answers. After a timeout
@@ -20,6 +21,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "outbox.h"
 #include "transport.h"
 #include "proto.h"
 
@@ -37,8 +39,7 @@ struct waiter {
 struct gsched_socket {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;		/* a reply was dispatched, or no thread is reading */
-	/* serialises sends, which may wait on a full buffer; never taken with @lock held */
-	pthread_mutex_t send;
+	struct gsched_outbox out;	/* its lock is never taken with @lock held */
 	bool reading;			/* lock: a thread is in recvmsg() */
 	int dead;			/* lock: permanent errno, once the peer is gone */
 	struct gsched_silence silence;	/* lock: the peer's, while there are waiters */
@@ -206,18 +207,15 @@ static void check_silence(struct gsched *g, struct gsched_socket *s)
 		give_up_peer(g, s);
 }
 
+/* @wait: for room in the socket's buffer. Else packets are kept, and sent later. */
 static int send_packet(struct gsched *g, const struct gsp_header *head, const void *body,
-		       size_t size, const int *fds, unsigned int n_fds)
+		       size_t size, bool wait)
 {
-	char buf[sizeof(*head) + GSP_BODY_MAX];
-	int rc;
+	struct gsched_outbox *o = &g->sock->out;
+	int rc = wait ? gsched_outbox_send(o, head, body, size) :
+			gsched_outbox_post(o, head, body, size);
 
-	memcpy(buf, head, sizeof(*head));
-	memcpy(buf + sizeof(*head), body, size);
-	pthread_mutex_lock(&g->sock->send);
-	rc = gsched_socket_send(g->fd, buf, sizeof(*head) + size, fds, n_fds);
-	pthread_mutex_unlock(&g->sock->send);
-	if (!rc || errno != EAGAIN)
+	if (!rc || errno != ETIMEDOUT)
 		return rc;
 	pthread_mutex_lock(&g->sock->lock);
 	give_up_peer(g, g->sock);
@@ -250,7 +248,7 @@ static int send_and_wait(struct gsched *g, unsigned int type, void *body, size_t
 	w->next = s->waiters;
 	s->waiters = w;
 	pthread_mutex_unlock(&s->lock);
-	if (send_packet(g, &head, body, size, NULL, 0))
+	if (send_packet(g, &head, body, size, true))
 		err = errno == EPIPE || errno == ECONNRESET ? EPIPE : errno;
 	pthread_mutex_lock(&s->lock);
 	while (!w->done && !err) {
@@ -324,7 +322,7 @@ static int send_async(struct gsched *g, unsigned int type, const void *body, siz
 {
 	struct gsp_header head = { .type = type, .flags = GSP_FLAG_ASYNC };
 
-	if (!send_packet(g, &head, body, size, NULL, 0))
+	if (!send_packet(g, &head, body, size, false))
 		return 0;
 	if (errno == ECONNRESET || errno == ENOTCONN)
 		errno = EPIPE;
@@ -369,6 +367,8 @@ static int socket_event(struct gsched *g, struct gsched_event *ev)
 	struct gsched_socket *s = g->sock;
 	int rc;
 
+	/* the descriptor is readable also when the peer has begun to read again */
+	gsched_outbox_flush(&s->out);
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
 		rc = next_event(s, ev);
@@ -504,7 +504,7 @@ static void socket_close(struct gsched *g)
 	close(g->fd);
 	close(s->event_fd);
 	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->send);
+	gsched_outbox_destroy(&s->out);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -553,7 +553,7 @@ int gsched_socket_open(struct gsched *g)
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, s->event_fd, &on))
 		goto close_epoll;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->send, NULL);
+	gsched_outbox_init(&s->out, fd, epoll);
 	pthread_cond_init(&s->wake, NULL);
 	g->ops = &socket_transport;
 	g->fd = fd;

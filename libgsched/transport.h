@@ -19,10 +19,13 @@ struct gsched_transport {
 	int (*info)(struct gsched *g, struct gsched_info *req);
 	/* Fills @req and maps both pages into the connection. */
 	int (*attach)(struct gsched *g, struct gsched_attach *req);
-	/* @async: do not wait for an answer; EAGAIN is success. */
+	/*
+	 * @async: do not block; EAGAIN is success. ENOBUFS: the arbiter has not read for a while,
+	 * and was not told.
+	 */
 	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
+	/* These two do not block. */
 	int (*complete)(struct gsched *g, struct gsched_complete *req);
-	/* does not wait for an answer */
 	int (*report)(struct gsched *g, struct gsched_report *req);
 	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1: filled, 0: none */
 	int (*check)(struct gsched *g);		/* NULL: it cannot stop answering */

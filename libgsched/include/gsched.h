@@ -89,7 +89,7 @@ struct gsched_report_info {
 };
 
 /*
- * Reports to the arbiter what the client sees of its band; does not wait for an answer. EINVAL;
+ * Reports to the arbiter what the client sees of its band; does not block. EINVAL;
  * ENOTCONN: not attached; EOPNOTSUPP: the arbiter does not support bands; EPIPE, ENODEV: it is
  * gone.
  */
@@ -120,7 +120,10 @@ struct gsched_task {
  * gone, run unmanaged.
  */
 GSCHED_API int gsched_submit(struct gsched *g, struct gsched_task *task);
-/* Notifies the arbiter of a launch, without waiting (lease NOTIFY). */
+/*
+ * Notifies the arbiter of a launch, without waiting (lease NOTIFY). ENOBUFS: it has not read for a
+ * while, and will not hear of this launch.
+ */
 GSCHED_API int gsched_submit_async(struct gsched *g, const struct gsched_task *task);
 /*
  * The same with the task's stream: a number that is equal for tasks which run in the order of their

@@ -435,9 +435,8 @@ static void proc_address(void)
 }
 
 /* The same by dlopen() and dlsym(), as a program does that is not linked against the driver */
-static void by_dlopen(const char *what, const char *name)
+static void by_library(const char *what, void *lib)
 {
-	void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	__typeof__(cuInit) *init;
 	__typeof__(cuLaunchKernel) *go;
 	uint32_t n = ROUNDS * form_scale;
@@ -466,6 +465,11 @@ static void by_dlopen(const char *what, const char *name)
 	dlclose(lib);
 }
 
+static void by_dlopen(const char *what, const char *name)
+{
+	by_library(what, dlopen(name, RTLD_NOW | RTLD_LOCAL));
+}
+
 static void dlopen_soname(void)
 {
 	by_dlopen("dlopen-soname", "libcuda.so.1");
@@ -476,19 +480,56 @@ static void dlopen_plain(void)
 	by_dlopen("dlopen-plain", "libcuda.so");
 }
 
-/* By an absolute path, as programs do that have looked for it themselves */
-static void dlopen_path(void)
+/* The driver's file, where programs look for it themselves */
+static const char *driver_path(void)
 {
 	static const char *const dirs[] = { "/usr/lib/x86_64-linux-gnu", "/usr/local/nvidia/lib64",
 					    "/usr/lib64" };
 	const char *first = getenv("LD_LIBRARY_PATH");
-	char path[4096] = "";
+	static char path[4096];
 
 	if (first && *first == '/')
 		snprintf(path, sizeof(path), "%.*s/libcuda.so.1", (int)strcspn(first, ":"), first);
 	for (size_t i = 0; access(path, R_OK) && i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		snprintf(path, sizeof(path), "%s/libcuda.so.1", dirs[i]);
-	by_dlopen("dlopen-path", path);
+	return path;
+}
+
+/* By an absolute path */
+static void dlopen_path(void)
+{
+	by_dlopen("dlopen-path", driver_path());
+}
+
+/* By a link to it of this name */
+static void *open_link(const char *name)
+{
+	char dir[] = "/tmp/form-XXXXXX", path[64];
+	void *lib;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	CHECK(!symlink(driver_path(), path));
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	unlink(path);
+	rmdir(dir);
+	return lib;
+}
+
+/* The name that the driver's package gives to the file */
+static void dlopen_version(void)
+{
+	by_library("dlopen-version", open_link("libcuda.so.580.159.04"));
+}
+
+static void dlopen_link(void)
+{
+	by_library("dlopen-link", open_link("driver.so"));
+}
+
+static void dlmopen_base(void)
+{
+	by_library("dlmopen", dlmopen(LM_ID_BASE, driver_path(), RTLD_NOW | RTLD_LOCAL));
 }
 
 static void device_printf(void)
@@ -607,6 +648,9 @@ const struct form module_forms[] = {
 	{ "dlopen-soname", dlopen_soname },
 	{ "dlopen-plain", dlopen_plain },
 	{ "dlopen-path", dlopen_path },
+	{ "dlopen-version", dlopen_version },
+	{ "dlopen-link", dlopen_link },
+	{ "dlmopen", dlmopen_base },
 	{ "device-printf", device_printf },
 	{ "texture", texture },
 	{ 0 },

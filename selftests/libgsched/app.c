@@ -4,6 +4,7 @@
  * in one way and prints its name and a hash of the device's memory; the same hashes are expected
  * however it is run.
  */
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -207,7 +208,30 @@ static void steady(CUmodule m)
 	show("steady", hash_of(p, BLOCKS * THREADS));
 }
 
-/* The same; what a launch returns does not matter, nor what it computes */
+/* A copy of the driver in a namespace of its own, which under gsched is what is linked */
+static void apart(void)
+{
+	void *lib = dlmopen(LM_ID_NEWLM, "libcuda.so.1", RTLD_NOW);
+
+	printf("%s\n", lib && dlsym(lib, "cuLaunchKernel") == (void *)cuLaunchKernel ?
+			"the library that is linked" : "another library");
+}
+
+/* Eight long kernels, none of which is waited for before all are launched */
+static void ahead(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUfunction f;
+	uint32_t i;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 0; i < 8; i++)
+		launch_work(f, NULL, p, 4 * N, i);
+	DO(cuCtxSynchronize());
+	show("ahead", hash_of(p, BLOCKS * THREADS));
+}
+
+/* As steady(); what a launch returns does not matter, nor what it computes */
 static void careless(CUmodule m)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
@@ -874,6 +898,10 @@ int main(int argc, char **argv)
 			leave(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
+		else if (!strcmp(argv[i], "apart"))
+			apart();
+		else if (!strcmp(argv[i], "ahead"))
+			ahead(m);
 		else if (!strcmp(argv[i], "steady"))
 			steady(m);
 		else if (!strcmp(argv[i], "slow-until-told"))

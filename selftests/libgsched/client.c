@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include "libgsched/transport.h"
 #include "arbiter.h"
@@ -283,6 +284,85 @@ static void thaw(struct fake *f)
 static void forget(void)
 {
 	gsched_socket_avoid("");
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Tells it of tasks until there is no room any more. */
+static unsigned int fill(struct gsched *g)
+{
+	struct gsched_task task = { .blocks_per_sm = 1, .blocks = 9 };
+	unsigned int n = 0;
+
+	for (; n < 100000; n++) {
+		task.slot = n % GSCHED_SLOTS;
+		task.seq = n + 1;
+		if (gsched_submit_async(g, &task))
+			break;
+	}
+	return n;
+}
+
+/*
+ * The socket to one that does not read is full: what the agent sends does not wait for it, and
+ * comes later, in order.
+ */
+static void full(void)
+{
+	struct gsched_report_info report = { .size = sizeof(report), .has_activity = true };
+	struct gsched_task task = { .slot = 1, .seq = 5, .blocks_per_sm = 1, .blocks = 9 };
+	struct gsched_event_info ev;
+	unsigned int i, n, refused = 0;
+	struct gsched *g;
+	struct fake f;
+	uint64_t since;
+
+	fake_start(&f);
+	f.features |= GSCHED_FEATURE_BANDS;
+	g = gsched_open(NULL);
+	ok(g && !gsched_attach(g, uuid, true, NULL), "attach");
+	freeze(&f);
+	since = now_ms();
+	n = fill(g);
+	ok(errno == ENOBUFS, "stopped: after %u notices there is no room", n);
+	for (i = 0; i < 2 * GSCHED_SLOTS; i++)
+		refused += !!gsched_complete(g, i % GSCHED_SLOTS, i + 1, 0, false);
+	for (i = 0; i < 999; i++) {
+		report.activity = i % 3;
+		refused += !!gsched_report(g, &report);
+	}
+	report.has_activity = false;
+	report.has_streams = report.prioritised = true;
+	refused += !!gsched_report(g, &report);
+	ok(!refused && now_ms() - since < GSP_PATIENCE_MS / 2,
+	   "ends and reports are taken without waiting");
+	thaw(&f);
+	while (readable(gsched_fd(g), 1000))
+		gsched_event_read(g, &ev);
+	ok(fake_wait(&f, &f.completes, 2 * GSCHED_SLOTS) && f.async_submits == n &&
+	   f.last_submit.seq == n && f.last_complete.seq == 2 * GSCHED_SLOTS,
+	   "it goes on: it gets all of them in order");
+	ok(fake_wait(&f, &f.reports, 1) && f.last_report.activity == 2 &&
+	   f.last_report.prioritised &&
+	   f.last_report.flags == (GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_STREAMS),
+	   "and the newest values that were reported");
+	ok(!gsched_submit(g, &task), "then a task is granted");
+	freeze(&f);
+	fill(g);
+	usleep(GSP_PATIENCE_MS * 1000 + 50000);
+	since = now_ms();
+	ok(gsched_complete(g, 1, 1, 0, false) && errno == ETIMEDOUT &&
+	   now_ms() - since < GSP_PATIENCE_MS / 2, "stopped for long: it counts as gone");
+	thaw(&f);
+	forget();
+	gsched_close(g);
+	fake_stop(&f);
 }
 
 static void stopped(void)
@@ -582,6 +662,7 @@ int main(void)
 	bands();
 	tasks();
 	interrupted();
+	full();
 	stopped();
 	rewriting();
 	administration();

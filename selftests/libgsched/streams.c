@@ -4,13 +4,17 @@
  * their priorities.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "arbiter.h"
 #include "run.h"
+#include "selftests/vgpu/sched.h"
 
 #define APP program, "selftests/libgsched/kernels.ptx"
 
@@ -119,6 +123,66 @@ static void priorities(void)
 		"priorities in a group with one: as asked, and lifted in their order"))
 		printf("# %s", r.text);
 	fake_stop(&f);
+}
+
+static bool is_over(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+/* The least priority that a kernel on the GPU has until the program ends; 100: unknown */
+static int least_priority(pid_t pid)
+{
+	char path[64];
+	const struct vg_device *d;
+	int fd, least = -100;
+	unsigned int i;
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", getenv("VGPU_NAME"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	d = mmap(NULL, sizeof(*d), PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (d == MAP_FAILED)
+		return 100;
+	while (!is_over(pid)) {
+		for (i = 0; i < VG_KERNELS_MAX; i++) {
+			const volatile struct vg_entry *e = &d->entry[i];
+			int priority = e->priority;
+
+			if (e->used && e->total && priority > least)
+				least = priority;
+		}
+		usleep(20);
+	}
+	munmap((void *)d, sizeof(*d));
+	return least;
+}
+
+/* In a group with a priority wings are not queued behind blocks of programs without one. */
+static void wings(void)
+{
+	static char *const what[] = { APP, "kernels", NULL };
+	pthread_t thread;
+	struct run r;
+	int least, i;
+
+	for (i = 0; i < 2; i++) {
+		begin(GSCHED_LEASE_NONE, 0);
+		f.priority = i ? 7 : 0;
+		evicting = true;
+		start(&r, true, what);
+		pthread_create(&thread, NULL, evict, NULL);
+		least = least_priority(r.pid);
+		evicting = false;
+		pthread_join(thread, NULL);
+		finish(&r);
+		ok(!r.status && f.cl && f.cl->header.wings && least == (i ? -3 : 0),
+		   "%s a priority: %llu wings, the least has %d", i ? "with" : "without",
+		   f.cl ? (unsigned long long)f.cl->header.wings : 0, least);
+		fake_stop(&f);
+	}
 }
 
 /*
@@ -426,6 +490,7 @@ int main(void)
 	setenv("VGPU_SMS", "8", 1);
 	order();
 	priorities();
+	wings();
 	queues();
 	gates();
 	waits_without_arbiter();

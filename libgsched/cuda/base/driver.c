@@ -31,10 +31,10 @@
 
 struct gi_real gi_real;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_open;			/* gi_real is valid */
+static pthread_once_t once = PTHREAD_ONCE_INIT, found_once = PTHREAD_ONCE_INIT;
+static bool is_open;			/* gi_real and @opened are valid */
 static void *handle;
-static struct stat self;
+static struct stat opened, found;	/* the driver's file; the one that is expected to be it */
 
 static CUresult missing(void)
 {
@@ -51,50 +51,92 @@ bool gi_driver_lacks(const void *fn)
 	return fn == (const void *)missing;
 }
 
-/* This library exports a dlopen() of its own (entry/open.c). */
-gi_dlopen_fn *gi_dlopen_real(void)
+/* This library exports functions of these names itself (entry/open.c). */
+static void *next_function(void **known, const char *name)
 {
-	static gi_dlopen_fn *real;
-	void *next;
+	void *next = __atomic_load_n(known, __ATOMIC_ACQUIRE);
 
-	if (!__atomic_load_n(&real, __ATOMIC_ACQUIRE)) {
-		next = dlsym(RTLD_NEXT, "dlopen");
-		__atomic_store_n((void **)&real, next, __ATOMIC_RELEASE);
+	if (!next) {
+		next = dlsym(RTLD_NEXT, name);
+		__atomic_store_n(known, next, __ATOMIC_RELEASE);
 	}
-	return real;
+	return next;
 }
 
-static bool try_open(const char *path)
+gi_dlopen_fn *gi_dlopen_real(void)
+{
+	static void *real;
+
+	return (gi_dlopen_fn *)next_function(&real, "dlopen");
+}
+
+gi_dlmopen_fn *gi_dlmopen_real(void)
+{
+	static void *real;
+
+	return (gi_dlmopen_fn *)next_function(&real, "dlmopen");
+}
+
+/* A function that gets the candidates in their order; it returns true for the one that it takes. */
+typedef bool take_fn(const char *path);
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* This library is no candidate. */
+static bool is_candidate(const char *path, struct stat *st)
+{
+	struct stat self;
+	Dl_info info;
+
+	return !stat(path, st) && !(dladdr((void *)is_candidate, &info) && info.dli_fname &&
+				    !stat(info.dli_fname, &self) && same_file(st, &self));
+}
+
+static bool take_stat(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) || (st.st_dev == self.st_dev && st.st_ino == self.st_ino))
+	if (!is_candidate(path, &st))
+		return false;
+	found = st;
+	return true;
+}
+
+static bool take_open(const char *path)
+{
+	struct stat st;
+
+	if (!is_candidate(path, &st))
 		return false;
 	handle = gi_dlopen_real()(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle) {
 		gi_debug("%s", dlerror());
 		return false;
 	}
+	opened = st;
 	gi_debug("driver %s", path);
 	return true;
 }
 
-static bool try_dir(const char *dir, size_t len)
+static bool try_dir(const char *dir, size_t len, take_fn *take)
 {
 	char path[PATH_MAX];
 
 	if (!len ||
 	    snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, SONAME) >= (int)sizeof(path))
 		return false;
-	return try_open(path);
+	return take(path);
 }
 
-static bool try_dirs(const char *list)
+static bool try_dirs(const char *list, take_fn *take)
 {
 	while (list && *list) {
 		size_t n = strcspn(list, ":");
 
-		if (try_dir(list, n))
+		if (try_dir(list, n, take))
 			return true;
 		list += n + (list[n] == ':');
 	}
@@ -105,7 +147,7 @@ static bool try_dirs(const char *list)
  * Searches the linker's cache of glibc 2.x: the new format, alone or behind the old one. Every
  * offset is checked.
  */
-static bool search_cache(const char *map, size_t size)
+static bool search_cache(const char *map, size_t size, take_fn *take)
 {
 	struct { int32_t flags; uint32_t key, value, osversion; uint64_t hwcap; } entry;
 	struct {
@@ -135,16 +177,16 @@ static bool search_cache(const char *map, size_t size)
 		    strnlen(map + entry.key, size - entry.key) == size - entry.key ||
 		    strnlen(map + entry.value, size - entry.value) == size - entry.value)
 			continue;
-		if (!strcmp(map + entry.key, SONAME) && try_open(map + entry.value))
+		if (!strcmp(map + entry.key, SONAME) && take(map + entry.value))
 			return true;
 	}
 	return false;
 }
 
-static bool try_cache(void)
+static bool try_cache(take_fn *take)
 {
 	int fd = open(CACHE, O_RDONLY | O_CLOEXEC);
-	bool found = false;
+	bool taken = false;
 	struct stat st;
 	void *map;
 
@@ -153,25 +195,40 @@ static bool try_cache(void)
 	if (!fstat(fd, &st) && st.st_size > 0) {
 		map = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (map != MAP_FAILED) {
-			found = search_cache(map, st.st_size);
+			taken = search_cache(map, st.st_size, take);
 			munmap(map, st.st_size);
 		}
 	}
 	close(fd);
-	return found;
+	return taken;
 }
 
-static bool find_driver(void)
+static bool find_driver(take_fn *take)
 {
 	const char *env = getenv("GSCHED_CUDA_DRIVER");
-	Dl_info info;
 
-	if (dladdr((void *)try_open, &info) && info.dli_fname)
-		stat(info.dli_fname, &self);
 	if (env && *env)
-		return try_open(env);
-	return try_dirs(getenv("LD_LIBRARY_PATH")) || try_cache() ||
-	       try_dirs(MULTIARCH ":/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib");
+		return take(env);
+	return try_dirs(getenv("LD_LIBRARY_PATH"), take) || try_cache(take) ||
+	       try_dirs(MULTIARCH ":/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib",
+			take);
+}
+
+static void look_for_driver(void)
+{
+	find_driver(take_stat);
+}
+
+bool gi_driver_is(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	if (__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
+		return same_file(&st, &opened);
+	pthread_once(&found_once, look_for_driver);
+	return same_file(&st, &found);
 }
 
 static void resolve_symbol(void *fn, const char *symbol)
@@ -185,7 +242,7 @@ static void resolve_symbol(void *fn, const char *symbol)
 
 static void open_driver(void)
 {
-	if (!find_driver())
+	if (!find_driver(take_open))
 		gi_debug("no CUDA driver found: set GSCHED_CUDA_DRIVER to its libcuda.so.1");
 #define GI_FN_PLAIN(symbol)
 #define GI_FN_PTSZ(symbol) resolve_symbol(&gi_real.symbol##_ptsz, #symbol "_ptsz");

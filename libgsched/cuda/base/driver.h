@@ -58,8 +58,13 @@ bool gi_driver_lacks(const void *fn);
 /* The driver's function @name, or the stub if it lacks it; NULL: there is no driver. */
 void *gi_driver_symbol(const char *name);
 
-/* The C library's dlopen() */
+/* Whether @path is the driver's file, by whatever name. Does not open the driver. */
+bool gi_driver_is(const char *path);
+
+/* The C library's dlopen() and dlmopen() */
 typedef void *gi_dlopen_fn(const char *name, int flags);
+typedef void *gi_dlmopen_fn(long space, const char *name, int flags);
 gi_dlopen_fn *gi_dlopen_real(void);
+gi_dlmopen_fn *gi_dlmopen_real(void);
 
 #endif /* GI_DRIVER_H */

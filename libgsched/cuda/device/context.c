@@ -128,6 +128,7 @@ static bool prepare_context(struct gi_ctx *cx)
 	CUstreamBatchMemOpParams op = { 0 };
 	void *host;
 	int i;
+	int priority;
 	CUresult rc;
 
 	if (!register_pages(c, cx))
@@ -151,9 +152,14 @@ static bool prepare_context(struct gi_ctx *cx)
 	/* what is sent through it must not wait in a hardware queue behind a wing */
 	rc = rc ? rc : gi_real.cuStreamCreateWithPriority(&cx->recall_stream,
 							  CU_STREAM_NON_BLOCKING, cx->greatest);
+	/*
+	 * Wings must not queue behind blocks of less important programs, whose priority is below
+	 * that of the tasks' streams. They yield to streams that the program itself prefers.
+	 */
+	priority = gi_stream_priority(cx, cx->least);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
 		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i],
-							CU_STREAM_NON_BLOCKING, cx->least);
+							CU_STREAM_NON_BLOCKING, priority);
 	if (rc)
 		goto fail;
 	/* clean all blocks, and check that streams can write words at all */

@@ -300,7 +300,8 @@ extern _Atomic unsigned int gi_streams_waiting;
 /* Counts it; true: the first time. */
 bool gi_stream_count_wait(CUstream stream);
 
-int gi_stream_raise(int asked);				/* the priority to give to a new stream */
+/* The priority to give to a new stream in the context. */
+int gi_stream_priority(const struct gi_ctx *cx, int asked);
 /* false: it has the priority asked for */
 bool gi_stream_requested(CUstream stream, int *priority);
 /* the hardware prefers it to streams without a priority */

@@ -498,9 +498,8 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
  * In a group with a priority, the program's streams get the upper half of the device's priorities,
  * in the order that it asked for. This is of no use in a band that no other client can join.
  */
-int gi_stream_raise(int asked)
+int gi_stream_priority(const struct gi_ctx *cx, int asked)
 {
-	struct gi_ctx *cx = gi_current();
 	const struct gsched_arb_header *h;
 	int levels, upper, rank;
 

@@ -194,7 +194,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 static CUresult create_stream(CUstream *stream, unsigned int flags, int asked, bool plain)
 {
-	int given = gi_stream_raise(asked);
+	int given = gi_stream_priority(gi_current(), asked);
 	CUresult rc;
 
 	if (plain && given == asked)

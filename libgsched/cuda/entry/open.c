@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * dlopen() of the driver. A program that opens its SONAME gets this library, which is loaded
- * already; but Numba opens libcuda.so, and others an absolute path. The C library's dlopen() is
- * reached by a jump (trampoline.S), because it uses its caller's run path.
+ * dlopen() and dlmopen() of the driver. A program that opens its SONAME gets this library, which is
+ * loaded already; but Numba opens libcuda.so, and others a versioned name or a path, perhaps that
+ * of a link. The C library's functions are reached by a jump (trampoline.S), because they use their
+ * caller's run path.
+ *
+ * Not seen: libraries in another link-map namespace that are linked against the driver, or open it
+ * there. They have a C library of their own.
  */
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/base.h"
 #include "entry/open.h"
 
+#define SONAME	"libcuda.so.1"
+#define PLAIN	"libcuda.so"
+
 static bool is_driver(const char *name)
 {
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+	const size_t len = strlen(PLAIN);
 
-	if (strcmp(base, "libcuda.so") && strcmp(base, "libcuda.so.1"))
-		return false;
-	return !slash || !access(name, R_OK);
+	/* also the stub of a toolkit, which is no driver */
+	if (!strncmp(base, PLAIN, len) && (!base[len] || base[len] == '.'))
+		return !slash || !access(name, R_OK);
+	return slash && gi_driver_is(name);
 }
 
 gi_dlopen_fn *gi_dlopen(const char **name)
 {
 	if (*name && is_driver(*name))
-		*name = "libcuda.so.1";
+		*name = SONAME;
 	return gi_dlopen_real();
+}
+
+/* This library is in the first namespace only: one process has one connection to an arbiter. */
+gi_dlmopen_fn *gi_dlmopen(struct gi_dlmopen_args *args)
+{
+	if (args->name && is_driver(args->name)) {
+		args->name = SONAME;
+		args->space = LM_ID_BASE;
+	}
+	return gi_dlmopen_real();
 }

@@ -5,6 +5,7 @@
  *	forward NAME	the exported symbol; \@ counts them
  *	gi_lazy		the binder's side: gi_bind(number) with the caller's arguments kept, then on to where it says
  *	dlopen		gi_dlopen(&name), then a jump to what it returned, with the program as the caller
+ *	dlmopen		gi_dlmopen() with the address of its first two arguments, likewise
  */
 	.section .data.gsched_slots, "aw", @progbits
 	.balign 8
@@ -90,6 +91,21 @@ dlopen:
 	jmp	*%rax
 	.size	dlopen, . - dlopen
 
+	.globl	dlmopen
+	.type	dlmopen, @function
+dlmopen:
+	endbr64
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	movq	%rsp, %rdi
+	call	gi_dlmopen
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	jmp	*%rax
+	.size	dlmopen, . - dlmopen
+
 #elif defined(__aarch64__)
 
 .macro forward name
@@ -157,6 +173,23 @@ dlopen:
 	ldp	x29, x30, [sp], #32
 	br	x16
 	.size	dlopen, . - dlopen
+
+	.globl	dlmopen
+	.type	dlmopen, @function
+dlmopen:
+	hint	#34
+	stp	x29, x30, [sp, #-48]!
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	str	x2, [sp, #32]
+	add	x0, sp, #16
+	bl	gi_dlmopen
+	mov	x16, x0
+	ldp	x0, x1, [sp, #16]
+	ldr	x2, [sp, #32]
+	ldp	x29, x30, [sp], #48
+	br	x16
+	.size	dlmopen, . - dlmopen
 
 #else
 #error "write the trampolines for this architecture"

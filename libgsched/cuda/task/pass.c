@@ -3,7 +3,7 @@
  * A pass over a client's tasks finishes those whose done gate has opened, reports them to the
  * arbiter, learns from the GPU's time stamps, launches wings for tasks that may have more workers
  * than they have, and cleans control blocks ahead of their use. It holds the client's lock and
- * never waits for the GPU. Most passes are the agent's (process/agent.c).
+ * never waits for the GPU or for the arbiter. Most passes are the agent's (process/agent.c).
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -124,8 +124,8 @@ static void submit_lasting(struct gi_client *c, struct gi_slot *s, unsigned int 
 	    gi_load(&c->arb->slot[i].generation) != s->generation)
 		return;
 	gi_describe_task(&task, c, s, i);
-	s->submitted = true;
-	gsched_submit_stream_async(c->g, &task, s->stream);
+	/* if it cannot be sent now, the next pass tries again */
+	s->submitted = !gsched_submit_stream_async(c->g, &task, s->stream);
 }
 
 /* The context is unusable (after an illegal access, say): its tasks will never retire. */
