@@ -44,7 +44,11 @@ static bool name_is_good(const char *name)
 
 static void device_release(struct device *kdev)
 {
-	kfree(container_of(kdev, struct gsched_device, dev));
+	struct gsched_device *dev = container_of(kdev, struct gsched_device, dev);
+
+	/* whoever has a reference may commit, which may arm it: calls of expelled clients, dumps */
+	hrtimer_cancel(&dev->timer);
+	kfree(dev);
 }
 
 static struct gsched_device *device_new(const struct gsched_device_add *req)
@@ -164,8 +168,6 @@ static int withdraw(struct gsched_device *dev)
 	set_events(dev, NULL);
 	kobject_put(dev->tasks);
 	device_del(&dev->dev);
-	/* nobody is left who could arm it again */
-	hrtimer_cancel(&dev->timer);
 	put_device(&dev->dev);
 	return 0;
 }
