@@ -97,6 +97,8 @@ static const char *const stats[GSCHED_STAT_MAX + 1] = {
 	[GSCHED_STAT_TASKS] = "tasks", [GSCHED_STAT_GRANTS] = "grants",
 	[GSCHED_STAT_EVICTIONS] = "evictions", [GSCHED_STAT_GROWTHS] = "growths",
 	[GSCHED_STAT_WAIT_USEC] = "wait_usec", [GSCHED_STAT_CANCELLED] = "cancelled",
+	[GSCHED_STAT_DEMANDED_USEC] = "demanded_usec",
+	[GSCHED_STAT_PROMISED_USEC] = "promised_usec",
 };
 
 static const char *const events[GSCHED_NL_MAX + 1] = {

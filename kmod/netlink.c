@@ -59,6 +59,8 @@ static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)
 		[GSCHED_STAT_GROWTHS] = stats->growths,
 		[GSCHED_STAT_WAIT_USEC] = stats->wait.us,
 		[GSCHED_STAT_CANCELLED] = stats->cancelled,
+		[GSCHED_STAT_DEMANDED_USEC] = stats->demanded.us,
+		[GSCHED_STAT_PROMISED_USEC] = stats->promised.us,
 	};
 	struct nlattr *nest = nla_nest_start(skb, GSCHED_A_STAT);
 	int i;

@@ -51,6 +51,16 @@ static bool check_state(const struct gsc_client *client)
 	       client->runs == (client->activity == GSCHED_ACTIVITY_BUSY || client->current_units);
 }
 
+static bool check_demand(const struct gsc_client *client)
+{
+	const struct gsc_task *task;
+	u32 largest = 0;
+
+	list_for_each_entry(task, &client->tasks, peer)
+		largest = max(largest, task->demand);
+	return client->demand == largest;
+}
+
 static int check_clients(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
@@ -77,6 +87,8 @@ static int check_clients(const struct gsc_device *dev)
 		}
 		if (tasks != client->n_tasks)
 			return 5;
+		if (!check_demand(client))
+			return 143;
 		if (!check_state(client))
 			return 130;
 		if (!client->hold_units && (client->hold_got || client->hold_until))
@@ -557,6 +569,23 @@ static bool check_delays(const struct gsc_group *group)
 	return true;
 }
 
+static bool check_promise(const struct gsc_device *dev, const struct gsc_group *group)
+{
+	u64 promise = 0, most = min(dev->sms * GSCHED_CAPSM, group->max);
+	const struct gsc_client *client;
+	const struct gsc_group *below;
+	u32 n = 0;
+
+	list_for_each_entry(below, &group->children, sibling)
+		promise += below->promise;
+	if (promise != group->promised_below)
+		return false;
+	list_for_each_entry(client, &dev->clients, node)
+		n += client->n_tasks && is_below(client->group, group);
+	promise = n ? min(max(promise, (u64)group->min), most) : 0;
+	return n == group->n_demanding && promise == group->promise;
+}
+
 static int check_group(const struct gsc_device *dev, const struct gsc_group *group)
 {
 	const struct gsc_client *client;
@@ -580,6 +609,8 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		return 44;
 	if (!check_delays(group))
 		return 45;
+	if (!check_promise(dev, group))
+		return 46;
 	list_for_each_entry(band, &dev->bands, node) {
 		ret = check_band_group(dev, band, group);
 		if (ret)

@@ -179,6 +179,8 @@ enum gsc_event {
 
 struct gsc_stats {
 	struct gsc_sum capsm;	/* capacity granted and used, by time */
+	struct gsc_sum demanded;	/* demand.c: by its largest task; what capsm.min promised */
+	struct gsc_sum promised;	/* not of users and clients */
 	struct gsc_sum granted;	/* client time with a limit above 0, by the wall clock */
 	struct gsc_sum ran;	/* task time by the GPU's clock */
 	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
@@ -307,10 +309,15 @@ struct gsc_group {
 	char band[32];			/* gpu.band, "" the parent's */
 	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
+	/* clients with tasks, likewise; not of users and clients */
+	u32 n_demanding;
 	struct gsc_stats stats;		/* with everything below */
 	/* likewise, where whoever owns the group has memory for it, which it sets; else NULL */
 	struct gsc_delays *delays;
+	/* demand.c: what those directly below it promise together; since when it promises @promise */
+	u64 promised_below, promised_since;
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
+	u32 promise;			/* demand.c: of capacity, now */
 	u32 depth;			/* 0: the root group */
 	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
 	u64 seen;
@@ -567,7 +574,8 @@ struct gsc_client {
 	struct list_head tasks;
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
-	u64 charged;			/* time up to which usage is charged */
+	u64 charged;			/* time up to which usage and demand are charged */
+	u64 demanded;			/* unit-ns that its groups have not been charged yet */
 	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
@@ -596,6 +604,7 @@ struct gsc_client {
 	u64 block_ns;			/* of its last task in the plain form */
 	struct gsc_forms forms;
 	u32 n_tasks;			/* waiting and running */
+	u32 demand;			/* of the largest of them, units */
 	struct gsc_share share;		/* scratch of the allocator */
 	u64 seen, fed;
 	/*
@@ -788,7 +797,10 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
  * a microsecond, and no longer than that on the whole device.
  */
 void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_says, u64 now);
-/* The same by what is in the client's page, or in those of all: before statistics are read */
+/*
+ * The same by what is in the client's page, or in those of all, and brings what was demanded and
+ * promised to the groups: after gsc_tick(), before statistics are read
+ */
 void gsc_client_count(struct gsc_client *client, u64 now);
 void gsc_device_count(struct gsc_device *dev, u64 now);
 /* How many evictions were measured */

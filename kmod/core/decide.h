@@ -22,6 +22,7 @@ void gsc_client_follow(struct gsc_client *client);	/* its own did */
 u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
 /* Adds @ns times @units; of a sum of times the units are GSCHED_CAPSM */
 void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units);
+void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns);
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns);
 void gsc_task_end(struct gsc_task *task);
 void gsc_hold_start(struct gsc_client *client);	/* after client->ended, if that is worth it */
@@ -81,6 +82,19 @@ void gsc_delay_end(struct gsc_task *task, bool ran);
 void gsc_delay_look(struct gsc_device *dev);		/* at the pages of all that are measured */
 u64 gsc_delay_poll(const struct gsc_device *dev);	/* when to look again, 0 never */
 int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* NULL: none */
+
+/* demand.c: what was demanded and promised */
+/* Within these it does not overflow: NS_MAX multiplied by the largest device, and the sum */
+#define GSC_DEMAND_NS_MAX	(1ULL << 40)
+#define GSC_DEMANDED_MAX	(1ULL << 62)
+void gsc_demand_charge_long(struct gsc_client *client, u64 ns);
+void gsc_demand_shrink(struct gsc_client *client);	/* its largest task left the list */
+void gsc_demand_flush(struct gsc_client *client);	/* before its groups change, or are read */
+/* A client's first task begins; its last one ended */
+void gsc_promise_begin(struct gsc_client *client);
+void gsc_promise_end(struct gsc_client *client);
+void gsc_promise_update(struct gsc_group *group);	/* its quotas changed */
+void gsc_promise_settle(struct gsc_device *dev);	/* before statistics are read */
 
 /* size.c: how many SMs a client's recurring kernels need to be fast enough */
 /* longest hold without a latency target; what comes less often than that does not recur */
@@ -285,8 +299,15 @@ static inline void gsc_client_charge(struct gsc_client *client)
 {
 	u64 now = client->dev->now, ns = now - client->charged;
 
+	if (!ns)
+		return;
 	client->charged = now;
-	if (ns && client->current_units)
+	/* 0 without tasks */
+	if (ns < GSC_DEMAND_NS_MAX && client->demanded < GSC_DEMANDED_MAX)
+		client->demanded += ns * client->demand;
+	else
+		gsc_demand_charge_long(client, ns);
+	if (client->current_units)
 		gsc_client_charge_ns(client, ns);
 }
 

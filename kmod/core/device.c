@@ -352,6 +352,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	gsc_client_count(client, now);
 	list_for_each_entry_safe(task, next, &client->tasks, peer)
 		gsc_task_end(task);
+	gsc_demand_flush(client);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);
@@ -386,12 +387,16 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 		return;
 	gsc_mark(dev, now);
 	/* what it used so far was the old group's */
-	gsc_client_count(client, now);
 	gsc_client_charge(client);
+	gsc_client_count(client, now);
 	add_current(client->group, -client->current_units);
 	gsc_pressure_leave(client);
+	if (client->n_tasks)
+		gsc_promise_end(client);
 	gsc_client_unseat(client);
 	gsc_client_seat(client, group);
+	if (client->n_tasks)
+		gsc_promise_begin(client);
 	add_current(client->group, client->current_units);
 	gsc_pressure_update(client);
 	memset(&client->data, 0, sizeof(client->data));

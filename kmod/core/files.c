@@ -251,6 +251,7 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 		return ret;
 	gsc_clients_follow(group);
 	gsc_mark(dev, now);
+	gsc_promise_update(group);
 	dev->bands_stale = true;
 	return 0;
 }
@@ -366,10 +367,12 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "evictions %llu\n"
 			 "growths %llu\n"
 			 "wait_usec %llu\n"
-			 "cancelled %llu\n",
+			 "cancelled %llu\n"
+			 "demanded_usec %llu\n"
+			 "promised_usec %llu\n",
 			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
 			 stats->tasks, stats->grants, stats->evictions, stats->growths,
-			 stats->wait.us, stats->cancelled);
+			 stats->wait.us, stats->cancelled, stats->demanded.us, stats->promised.us);
 }
 
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size)

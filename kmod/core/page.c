@@ -375,6 +375,7 @@ void gsc_client_count(struct gsc_client *client, u64 now)
 	const struct gsched_cl_header *header;
 	struct gsc_leased says;
 
+	gsc_demand_flush(client);
 	if (!client->cl_page)
 		return;
 	header = &client->cl_page->header;
@@ -393,4 +394,5 @@ void gsc_device_count(struct gsc_device *dev, u64 now)
 
 	list_for_each_entry(client, &dev->clients, node)
 		gsc_client_count(client, now);
+	gsc_promise_settle(dev);
 }

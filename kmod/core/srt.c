@@ -14,7 +14,8 @@
  * short kernels that keep their word, and one late completion would count for many.
  *
  * A kernel that runs is preempted only if T_r(running) > T_r(new) + overhead: until workers see
- * their new window and their block-tasks end, as measured, and between bands the switch (switch_us).
+ * their new window and their block-tasks end, as measured, and between bands the switch
+ * (switch_us).
  */
 #include "decide.h"
 

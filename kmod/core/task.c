@@ -46,6 +46,14 @@ void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units)
 	sum->rest = (u32)(part - us * UNIT_NS_PER_US);
 }
 
+void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
+{
+	u64 us = div_u64(unit_ns, UNIT_NS_PER_US);
+
+	sum->us += us;
+	gsc_sum_add(sum, unit_ns - us * UNIT_NS_PER_US, 1);
+}
+
 static void sum_add_ns(struct gsc_sum *sum, u64 ns)
 {
 	gsc_sum_add(sum, ns, GSCHED_CAPSM);
@@ -251,8 +259,12 @@ void gsc_task_end(struct gsc_task *task)
 	list_del_init(&task->peer);
 	task->client->band->n_tasks--;
 	if (!--task->client->n_tasks) {
+		task->client->demand = 0;
 		task->client->band->n_active--;
 		dev->n_active--;
+		gsc_promise_end(task->client);
+	} else if (task->demand == task->client->demand) {
+		gsc_demand_shrink(task->client);
 	}
 	task->client->last_end = dev->now;
 	if (gsc_is_block(task))
@@ -376,9 +388,11 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
 	client->band->n_tasks++;
+	client->demand = max(client->demand, task->demand);
 	if (!client->n_tasks++) {
 		client->band->n_active++;
 		dev->n_active++;
+		gsc_promise_begin(client);
 	}
 	if (list_empty(&client->active))
 		gsc_client_activate(client);
@@ -543,6 +557,8 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 		sum_add_ns(&group->stats.granted, ns);
 		sum_add_ns(&group->stats.ran, ns);
 		sum_add_ns(&group->stats.capsm, usage);
+		/* nobody kept it from having what it could use */
+		sum_add_ns(&group->stats.demanded, usage);
 		sum_add_ns(&group->stats.paced, paced);
 	}
 }

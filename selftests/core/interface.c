@@ -114,17 +114,18 @@ static void statistics(void)
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "66"));
 	clock_ns += 10 * US;
 	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "max"));
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(shows(&group[0], GSC_FILE_GPU_STAT, "usage_usec 100\ncapsm_usec 13200\n"
 		     "ran_usec 100\npaced_usec 0\ntasks 1\ngrants 1\nevictions 0\ngrowths 0\n"
-		     "wait_usec 0\ncancelled 0\n"));
+		     "wait_usec 0\ncancelled 0\ndemanded_usec 13200\npromised_usec 0\n"));
 	EXPECT(shows(&group[1], GSC_FILE_GPU_STAT, "usage_usec 20\ncapsm_usec 1980\n"
 		     "ran_usec 0\npaced_usec 0\ntasks 0\ngrants 1\nevictions 1\ngrowths 1\n"
-		     "wait_usec 90\ncancelled 0\n"));
+		     "wait_usec 90\ncancelled 0\ndemanded_usec 14520\npromised_usec 0\n"));
 	req.flags = GSCHED_COMPLETE_CANCEL;
 	EXPECT(gsc_complete(&client[1], &req, clock_ns) == 0);
 	EXPECT(shows(&dev.root, GSC_FILE_GPU_STAT, "usage_usec 120\ncapsm_usec 15180\n"
 		     "ran_usec 100\npaced_usec 0\ntasks 1\ngrants 2\nevictions 1\ngrowths 1\n"
-		     "wait_usec 90\ncancelled 1\n"));
+		     "wait_usec 90\ncancelled 1\ndemanded_usec 27720\npromised_usec 0\n"));
 }
 
 static u64 stat_of(const struct gsc_group *g, const char *key)

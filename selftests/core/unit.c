@@ -748,7 +748,7 @@ static void paced_is_bounded(void)
 	gsc_client_detach(&client[0], clock_ns);
 	EXPECT(shows(&group[0], GSC_FILE_GPU_STAT, "usage_usec 0\ncapsm_usec 0\nran_usec 0\n"
 		     "paced_usec 5000022000\ntasks 0\ngrants 0\nevictions 0\ngrowths 0\n"
-		     "wait_usec 0\ncancelled 0\n"));
+		     "wait_usec 0\ncancelled 0\ndemanded_usec 0\npromised_usec 0\n"));
 	EXPECT(NS(dev.root.stats.paced) == NS(group[0].stats.paced) && !NS(group[1].stats.paced));
 }
 

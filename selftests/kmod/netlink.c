@@ -202,6 +202,8 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_CAPSM_CURRENT]);
 	EXPECT_EQ(1, f.stat[GSCHED_STAT_GRANTS]);
 	EXPECT_EQ(0, f.stat[GSCHED_STAT_TASKS]);
+	EXPECT_LT(0, f.stat[GSCHED_STAT_DEMANDED_USEC]);
+	EXPECT_EQ(0, f.stat[GSCHED_STAT_PROMISED_USEC]);
 	EXPECT_TRUE(f.is_there[GSCHED_A_SHARE]);
 
 	/* one that waits: it is the first one's turn */
