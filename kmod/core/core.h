@@ -366,6 +366,7 @@ struct gsc_task {
 	u32 window;			/* units: what it may use now */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
+	u32 evictions;			/* of its window */
 	u32 id;				/* order of arrival */
 	/* SMs it could use, if it was granted when it was submitted, else 0 */
 	u32 room;

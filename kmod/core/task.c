@@ -112,6 +112,7 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 		gsc_delay_grow(task);
 	old = task->window;
 	task->window = window;
+	task->evictions += why == GSC_EVICT;
 	for (group = task->client->group; group; group = group->parent) {
 		group->stats.grants += why == GSC_GRANT;
 		group->stats.evictions += why == GSC_EVICT;
@@ -372,6 +373,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->granted = 0;
 	task->ran = 0;
 	task->usage = 0;
+	task->evictions = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;

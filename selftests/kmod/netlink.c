@@ -193,6 +193,8 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_EQ(1000000, f.number[GSCHED_A_BLOCKS]);
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
 	EXPECT_LT(0, f.number[GSCHED_A_RUN_NS]);
+	EXPECT_LT(0, f.number[GSCHED_A_USED_NS]);
+	EXPECT_EQ(0, f.word[GSCHED_A_EVICTIONS]);
 
 	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
 	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
@@ -251,6 +253,12 @@ TEST_F(netlink, preemption)
 	cl->slot[0].seq = 1;
 	ASSERT_EQ(0, submit(equal, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	ASSERT_GT(WHOLE, arb->slot[0].window);
+	f.slot = 0;
+	f.key = NULL;
+	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
+	/* the last one found is the equal's, which has not been evicted */
+	EXPECT_EQ(0, f.word[GSCHED_A_EVICTIONS]);
+	f.key = "a";
 	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
 	EXPECT_EQ(0, f.preempted);
 	usleep(2000);
