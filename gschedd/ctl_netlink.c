@@ -89,6 +89,8 @@ static const struct {
 	[GSCHED_A_INTENSITY] = { "class", WORD, classes },
 	[GSCHED_A_STAT] = { "stat", STAT },
 	[GSCHED_A_PREEMPTION] = { "preemption", PREEMPTION },
+	[GSCHED_A_USED_NS] = { "used_ns", U64 },
+	[GSCHED_A_EVICTIONS] = { "evictions", U32 },
 };
 
 static const char *const stats[GSCHED_STAT_MAX + 1] = {

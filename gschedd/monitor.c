@@ -198,9 +198,10 @@ static void show_tasks(struct monitor *m, const struct client *c)
 		const struct gsc_task *task = gsc_task_in(&c->core, slot);
 
 		if (task)
-			emit(m, true, OBJECTS_HAVE TASK ",\"state\":\"%s\"}", c->dev->decl.name,
-			     "task", TASK_OF(c, task),
-			     task->state == GSC_TASK_RUNNING ? "running" : "waiting");
+			emit(m, true, OBJECTS_HAVE TASK ",\"state\":\"%s\",\"used_ns\":%llu,"
+			     "\"evictions\":%u}", c->dev->decl.name, "task", TASK_OF(c, task),
+			     task->state == GSC_TASK_RUNNING ? "running" : "waiting",
+			     task->usage / GSCHED_CAPSM, task->evictions);
 	}
 }
 

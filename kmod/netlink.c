@@ -201,7 +201,9 @@ static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 	    nla_put_u32(skb, GSCHED_A_TIER, task->tier) ||
 	    put_u64(skb, GSCHED_A_BLOCKS, task->blocks) ||
 	    put_u64(skb, GSCHED_A_WAIT_NS, (runs ? task->granted : now) - task->submitted) ||
-	    put_u64(skb, GSCHED_A_RUN_NS, runs ? now - task->granted : 0))
+	    put_u64(skb, GSCHED_A_RUN_NS, runs ? now - task->granted : 0) ||
+	    put_u64(skb, GSCHED_A_USED_NS, task->usage / GSCHED_CAPSM) ||
+	    nla_put_u32(skb, GSCHED_A_EVICTIONS, task->evictions))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -309,16 +309,15 @@ struct gsc_group {
 	char band[32];			/* gpu.band, "" the parent's */
 	u32 clients;			/* attached directly; of users and clients 0 */
 	u32 current_units;		/* granted now in all bands, with everything below */
+	/* clients with tasks, likewise; not of users and clients */
+	u32 n_demanding;
 	struct gsc_stats stats;		/* with everything below */
 	/* likewise, where whoever owns the group has memory for it, which it sets; else NULL */
 	struct gsc_delays *delays;
-	/*
-	 * demand.c, of the operator's groups: clients with tasks, here and below; what it promises
-	 * now, units, and since when; sum of what those directly below it promise
-	 */
-	u32 n_demanding, promise;
+	/* demand.c: what those directly below it promise together; since when it promises @promise */
 	u64 promised_below, promised_since;
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
+	u32 promise;			/* demand.c: of capacity, now */
 	u32 depth;			/* 0: the root group */
 	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
 	u64 seen;
@@ -367,6 +366,7 @@ struct gsc_task {
 	u32 window;			/* units: what it may use now */
 	u64 submitted, granted, ran;	/* T_w, T_e, T_r of FLEP 5.2.1 derive from these */
 	u64 usage;			/* unit-ns, of what its client was charged; stops at 2^64 */
+	u32 evictions;			/* of its window */
 	u32 id;				/* order of arrival */
 	/* SMs it could use, if it was granted when it was submitted, else 0 */
 	u32 room;
@@ -579,7 +579,6 @@ struct gsc_client {
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage and demand are charged */
 	u64 demanded;			/* unit-ns that its groups have not been charged yet */
-	u32 demand;			/* of its largest task, units */
 	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
@@ -608,6 +607,7 @@ struct gsc_client {
 	u64 block_ns;			/* of its last task in the plain form */
 	struct gsc_forms forms;
 	u32 n_tasks;			/* waiting and running */
+	u32 demand;			/* of the largest of them, units */
 	struct gsc_share share;		/* scratch of the allocator */
 	u64 seen;
 	/*

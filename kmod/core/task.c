@@ -69,6 +69,14 @@ void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
 	gsc_sum_add(sum, unit_ns - us * UNIT_NS_PER_US, 1);
 }
 
+void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
+{
+	u64 us = div_u64(unit_ns, UNIT_NS_PER_US);
+
+	sum->us += us;
+	gsc_sum_add(sum, unit_ns - us * UNIT_NS_PER_US, 1);
+}
+
 static void sum_add_ns(struct gsc_sum *sum, u64 ns)
 {
 	if (ns)
@@ -131,6 +139,7 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 		gsc_delay_grow(task);
 	old = task->window;
 	task->window = window;
+	task->evictions += why == GSC_EVICT;
 	for (group = task->client->group; group; group = group->parent) {
 		group->stats.grants += why == GSC_GRANT;
 		group->stats.evictions += why == GSC_EVICT;
@@ -393,6 +402,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->granted = 0;
 	task->ran = 0;
 	task->usage = 0;
+	task->evictions = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
 	task->room = 0;

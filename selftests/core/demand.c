@@ -60,6 +60,23 @@ static void largest_of_several(void)
 	EXPECT(DEMANDED(&group[0]) == (30 + 20 + 20 + 10) * US);
 }
 
+/* A task has its own part of what was used, and the number of its evictions */
+static void of_a_task(void)
+{
+	setup();
+	attach(2);
+	submit(0, 0, BLOCK, 100000);
+	pass(US);
+	submit(1, 0, BLOCK, 100000);
+	pass(US);
+	EXPECT(task(0, 0)->evictions == 1 && !task(1, 0)->evictions);
+	EXPECT(task(0, 0)->usage == (SMS + 66) * SM * US && task(1, 0)->usage == 66 * SM * US);
+	complete(0, 0);
+	complete(1, 0);
+	submit(0, 0, BLOCK, 100000);
+	EXPECT(!task(0, 0)->evictions && !task(0, 0)->usage);
+}
+
 /* It stays with the group where it was demanded, and when the client goes */
 static void goes_elsewhere(void)
 {
@@ -146,7 +163,7 @@ static void promised(void)
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
-		TEST(more_than_it_gets), TEST(largest_of_several), TEST(goes_elsewhere),
+		TEST(more_than_it_gets), TEST(largest_of_several), TEST(of_a_task), TEST(goes_elsewhere),
 		TEST(years), TEST(promised),
 	};
 

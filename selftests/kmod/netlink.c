@@ -193,6 +193,8 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_EQ(1000000, f.number[GSCHED_A_BLOCKS]);
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
 	EXPECT_LT(0, f.number[GSCHED_A_RUN_NS]);
+	EXPECT_LT(0, f.number[GSCHED_A_USED_NS]);
+	EXPECT_EQ(0, f.word[GSCHED_A_EVICTIONS]);
 
 	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
 	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
@@ -233,14 +235,16 @@ TEST_F(netlink, preemption)
 	const volatile struct gsched_arb_page *arb;
 	volatile struct gsched_cl_page *cl;
 	struct found f = { .key = "a" };
-	int fd = gopen(), equal = gopen();
+	int fd = gopen(), high = gopen();
 	struct gsched_attach a;
 	char text[1024];
 
 	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	ASSERT_EQ(0, put("9", ROOT "/a/gpu.priority"));
 	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
 	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
-	ASSERT_EQ(0, attach(equal, GSCHED_ATTACH_MPS));
+	ASSERT_EQ(0, put("0", SYSFS "/" DEV_NAME "/tasks/%d/gpu.priority", getpid()));
+	ASSERT_EQ(0, attach(high, GSCHED_ATTACH_MPS));
 	arb = map_arb(fd, &a);
 	cl = map_cl(fd, &a);
 	ASSERT_NE(MAP_FAILED, arb);
@@ -249,8 +253,14 @@ TEST_F(netlink, preemption)
 	cl->slot[0].launched = DEV_SMS;
 	cl->slot[0].start_ns = 1;
 	cl->slot[0].seq = 1;
-	ASSERT_EQ(0, submit(equal, 0, 1, GSCHED_SUBMIT_NOWAIT));
-	ASSERT_GT(WHOLE, arb->slot[0].window);
+	ASSERT_EQ(0, submit(high, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_EQ(0, arb->slot[0].window);
+	f.slot = 0;
+	f.key = NULL;
+	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
+	/* the last one found is the other one's, which has not been evicted */
+	EXPECT_EQ(0, f.word[GSCHED_A_EVICTIONS]);
+	f.key = "a";
 	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
 	EXPECT_EQ(0, f.preempted);
 	usleep(2000);
@@ -268,7 +278,7 @@ TEST_F(netlink, preemption)
 	EXPECT_EQ(1, stat_of(text, "count"));
 	munmap((void *)arb, a.arb_size);
 	munmap((void *)cl, a.cl_size);
-	close(equal);
+	close(high);
 	close(fd);
 }
 

@@ -18,7 +18,8 @@
  *			[BAND] CLIENTS STAT PREEMPTION
  *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
  *			SLICE_US SHARE STAT PREEMPTION
- *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS LIMIT WAIT_NS RUN_NS
+ *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS LIMIT WAIT_NS RUN_NS USED_NS
+ *			EVICTIONS
  *
  * Events: messages of GSCHED_CMD_EVENT with EVENT, TIME_NS and DEVICE to one of two multicast
  * groups, and what else is beside their names in enum gsched_nl_event. A reader that is too slow
@@ -84,6 +85,8 @@ enum gsched_nl_attr {
 	GSCHED_A_TIME_NS,	/* u64: CLOCK_MONOTONIC */
 	GSCHED_A_INTENSITY,	/* u32: GSCHED_INTENSITY_*; not there: unknown */
 	GSCHED_A_PREEMPTION,	/* nested: enum gsched_nl_preemption */
+	GSCHED_A_USED_NS,	/* u64: CapSM times time; what tasks use together is one's only */
+	GSCHED_A_EVICTIONS,	/* u32: times its window shrank */
 	__GSCHED_A_MAX,
 	GSCHED_A_MAX = __GSCHED_A_MAX - 1
 };
