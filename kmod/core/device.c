@@ -4,8 +4,8 @@
 
 #define SCAN_ROUNDS	4
 
-/* How many clients a device takes follows from this, and each decision about all visits them */
-static_assert(sizeof(struct gsc_client) < 4096);
+static_assert(sizeof(struct gsc_client) < 4096,
+	      "how many clients a device takes follows from this, and some decisions visit all");
 
 /* Time that goes back stands still */
 void gsc_advance(struct gsc_device *dev, u64 now)
@@ -262,8 +262,9 @@ void gsc_commit(struct gsc_device *dev, u64 now)
 	if (!dev->marked && !dev->n_adopted && !dev->scan && list_empty(&dev->leaving))
 		return;
 	gsc_advance(dev, now);
-	/* the timer may be late */
-	dev->marked |= dev->timer && dev->timer <= dev->now;
+	/* the time that pages are looked at may be past the timer's, which has not come yet */
+	if (dev->timer && dev->timer <= dev->now)
+		dev->marked = true;
 	if (dev->n_adopted)
 		gsc_page_reap(dev);
 	if (!list_empty(&dev->leaving))

@@ -304,9 +304,57 @@ static void charged_at_end(void)
 	fake_stop(&f);
 }
 
+struct calls {
+	unsigned int all, submits, completes, launches;
+};
+
+/* What the arbiter is sent for 300 launches more: nothing else differs */
+static struct calls calls_of_tiny(uint32_t lease)
+{
+	static char *const once[] = { "tiny", NULL }, *const twice[] = { "tiny", "tiny", NULL };
+	const struct gsched_cl_header *h;
+	struct calls calls = { 0 };
+	struct run r;
+
+	for (int i = 0; i < 2; i++) {
+		fake_begin(lease);
+		run(true, i ? twice : once, &r);
+		fake_wait(&f, &f.detached, 1);
+		if (!ok(!r.status && f.cl, "ran %s", i ? "twice" : "once"))
+			break;
+		/* the first run is what comes with any */
+		calls.all = f.messages - calls.all;
+		calls.submits = f.submits - calls.submits;
+		calls.completes = f.completes - calls.completes;
+		h = &f.cl->header;
+		calls.launches = (unsigned int)(h->passed + h->managed[0] + h->managed[2]) -
+				 calls.launches;
+		fake_stop(&f);
+	}
+	return calls;
+}
+
+/*
+ * Each message is a system call. Under a free lease there is none for a launch, without a lease one
+ * for its begin and one for its end. The slack is for reports of what went on meanwhile.
+ */
+static void calls(void)
+{
+	struct calls free = calls_of_tiny(GSCHED_LEASE_FREE);
+	struct calls none = calls_of_tiny(GSCHED_LEASE_NONE);
+
+	ok(free.launches == 300 && free.all < 30, "%u launches under a free lease: %u calls",
+	   free.launches, free.all);
+	ok(none.launches == 300 && none.submits == 300 && none.completes <= 300,
+	   "%u launches without a lease: %u submits, %u completes", none.launches, none.submits,
+	   none.completes);
+	ok(none.all - none.submits - none.completes < 30, "and nothing else: %u calls", none.all);
+}
+
 int main(void)
 {
 	device_begin("accounting");
+	calls();
 	counted();
 	graphs();
 	dependents();

@@ -242,6 +242,7 @@ static void *run(void *arg)
 			len = gsched_socket_recv(f->conns[i], buf, sizeof(buf), fds, &n_fds,
 						 MSG_DONTWAIT);
 			if (len > 0) {
+				f->messages++;
 				serve(f, f->conns[i], buf, len, fds, n_fds);
 			} else if (!len || errno != EAGAIN) {
 				close(f->conns[i]);

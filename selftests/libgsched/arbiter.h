@@ -37,6 +37,7 @@ struct fake {
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
 	/* what was seen */
+	unsigned int messages;		/* of any kind */
 	uint32_t tier[GSCHED_SLOTS];	/* of the last submit, by slot */
 	unsigned int infos, submits, async_submits, completes, timed_originals, cancels, rewrites,
 		attached_count, detached;

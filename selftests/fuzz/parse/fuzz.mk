@@ -2,11 +2,11 @@
 # What reads input that others wrote, under libFuzzer: `make fuzz FUZZ_TIME=60` runs each target for a minute, one after the
 # other, `make fuzz FUZZ="image ptx"` some of them; `make fuzz-keep` puts what was found into corpus/, minimised.
 # In check, a plain main gives each target what is kept.
-FUZZ ?= image describe files proto ptx rewrite
+FUZZ ?= core image describe files proto ptx rewrite
 FUZZ_TIME ?= 60
 FUZZ_DIR := selftests/fuzz/parse
 FUZZ_CC ?= clang
-FUZZ_ALL := ptx rewrite image describe proto files
+FUZZ_ALL := ptx rewrite image describe proto files core
 
 # $(1) target, $(2) sources it needs, $(3) libraries, $(4) longest input of a run, $(5) longest that is kept, $(6) seeds
 define fuzz_target
@@ -30,7 +30,8 @@ $(eval $(call fuzz_target,image,rewriter/tools/elf.c $(RW_SRCS),$(GSR_LIBS),8192
 $(eval $(call fuzz_target,describe,$(RW_SRCS),$(GSR_LIBS),4096,512,))
 $(eval $(call fuzz_target,proto,$(FUZZ_GSCHEDD) $(CORE_SRCS),-lcjson,1024,512,))
 $(eval $(call fuzz_target,files,$(CORE_SRCS),,64,64,))
-$(call objs,$(FUZZ_DIR)/proto.c $(FUZZ_DIR)/files.c): CPPFLAGS += -Ikmod/core
+$(eval $(call fuzz_target,core,$(CORE_SRCS),,2048,700,))
+$(call objs,$(FUZZ_DIR)/proto.c $(FUZZ_DIR)/files.c $(FUZZ_DIR)/core.c): CPPFLAGS += -Ikmod/core
 FUZZ_FEED := $(FUZZ_ALL:%=$(B)/fuzz/feed-%)
 
 $(FUZZ_FEED): $(B)/fuzz/feed-%:
@@ -44,7 +45,7 @@ $(FUZZ_ALL:%=$(B)/test/fuzz-%): $(B)/test/fuzz-%:
 
 # One compilation with all sources: nothing is shared with the ordinary build, whose objects have no coverage
 FUZZ_SAN := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-FUZZ_HDRS := $(wildcard rewriter/*.h rewriter/*/*.h gschedd/*.h kmod/core/*.h libgsched/*.h uapi/linux/*.h $(FUZZ_DIR)/*.h)
+FUZZ_HDRS := $(wildcard rewriter/*.h rewriter/*/*.h gschedd/*.h kmod/core/*.h libgsched/*.h uapi/linux/*.h selftests/core/*.h $(FUZZ_DIR)/*.h)
 $(FUZZ_ALL:%=$(B)/fuzz/%): $(B)/fuzz/%: $(FUZZ_HDRS)
 	@mkdir -p $(@D)
 	$(call Q,FUZZ)$(FUZZ_CC) $(CSTD) $(CPPFLAGS) -Ikmod/core $(FUZZ_SAN) $(fuzz_srcs_$*) $(fuzz_libs_$*) -o $@
