@@ -2,10 +2,16 @@
 /* A process's connections to arbiters, one per device. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "libgsched/proto.h"
 #include "libgsched/transport.h"
 #include "device/device.h"
+
+#define MPS_PIPE	"/tmp/nvidia-mps"	/* the driver's own default */
+#define MPS_QUEUES	"4"
 
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 struct gi_hot gi_hot = { .generation = 1 };
@@ -130,6 +136,25 @@ static bool connect_client(struct gi_client *c)
 		return true;
 	disconnect_client(c);
 	return false;
+}
+
+/*
+ * By default, a client of an MPS server has two hardware queues for all its streams, and work in a
+ * queue is blocked by a done gate there. Each queue costs a context 27 ms and 8 MB on an H200, so
+ * few are requested, and gi_client.queues bounds the number of gates. Without MPS, no stream was
+ * observed to be blocked by a gate, and none are requested.
+ */
+void gi_ask_for_queues(void)
+{
+	const char *socket = getenv("GSCHED_SOCKET"), *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char control[PATH_MAX];
+
+	if (snprintf(control, sizeof(control), "%s/control", pipe && *pipe ? pipe : MPS_PIPE) >=
+		    (int)sizeof(control) || access(control, F_OK))
+		return;
+	if (!access(GSCHED_DEVICE_NODE, F_OK) ||
+	    !access(socket && *socket ? socket : GSP_SOCKET_DEFAULT, F_OK))
+		setenv("CUDA_DEVICE_MAX_CONNECTIONS", MPS_QUEUES, 0);
 }
 
 /*

@@ -162,6 +162,8 @@ struct gi_client *gi_client_next(struct gi_client *c);	/* NULL: the first; never
 void gi_client_gone(struct gi_client *c, const char *why);
 /* Reconnects if there is an arbiter again. The agent; nobody uses the client's pages any more. */
 bool gi_client_reconnect(struct gi_client *c);
+/* Asks the driver for hardware queues, by the environment; before cuInit(). */
+void gi_ask_for_queues(void);
 /* Counts a launch that was not submitted. */
 void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);
 void gi_client_reset(void);				/* after fork */
@@ -248,8 +250,9 @@ extern _Atomic bool gi_green;
 
 uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbiter */
 
-/* The program has created @handle in the current context; is about to destroy it. */
-void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given);
+/* Creates a stream for the program. @plain: by cuStreamCreate(), which has no priority. */
+CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool plain);
+/* The program is about to destroy it. */
 void gi_stream_ending(CUstream handle);
 /* Removes the streams of a context. */
 void gi_streams_forget(const struct gi_ctx *cx);

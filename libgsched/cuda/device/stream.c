@@ -137,24 +137,6 @@ static struct gi_stream *get_stream(CUstream handle)
 	return s ? s : learn_stream(handle);
 }
 
-void gi_stream_made(CUstream handle, unsigned int flags, int asked, int given)
-{
-	struct gi_ctx *cx = gi_current();
-	struct gi_stream model = { .handle = handle, .cx = cx };
-
-	if (!cx || !cx->client)
-		return;
-	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.raised = given != asked;
-	if (model.raised)
-		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
-	model.preferred = model.raised || (asked <= cx->greatest && cx->greatest < cx->least);
-	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
-	pthread_mutex_lock(&lock);
-	add_stream(&model);
-	pthread_mutex_unlock(&lock);
-}
-
 /* @lock is held. */
 static void remove_at(struct gi_stream **at)
 {
@@ -517,6 +499,39 @@ int gi_stream_priority(const struct gi_ctx *cx, int asked)
 	 * is a step here too.
 	 */
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
+}
+
+/* The program has created @handle in the current context. */
+static void note_stream(CUstream handle, unsigned int flags, int asked, int given)
+{
+	struct gi_ctx *cx = gi_current();
+	struct gi_stream model = { .handle = handle, .cx = cx };
+
+	if (!cx || !cx->client)
+		return;
+	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
+	model.raised = given != asked;
+	if (model.raised)
+		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
+	model.preferred = model.raised || (asked <= cx->greatest && cx->greatest < cx->least);
+	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+	pthread_mutex_lock(&lock);
+	add_stream(&model);
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool plain)
+{
+	int given = gi_stream_priority(gi_current(), asked);
+	CUresult rc;
+
+	if (plain && given == asked)
+		rc = gi_real.cuStreamCreate(stream, flags);
+	else
+		rc = gi_real.cuStreamCreateWithPriority(stream, flags, given);
+	if (!rc)
+		note_stream(*stream, flags, asked, given);
+	return rc;
 }
 
 bool gi_stream_count_wait(CUstream stream)

@@ -54,37 +54,6 @@ static CUresult forward_ex(const struct gi_launch *l)
 	return gi_real.cuLaunchKernelEx(&config, l->fn, l->params, l->extra);
 }
 
-enum meaning { HARMLESS, OPAQUE, DEPENDENT };
-
-/*
- * What an attribute requires: nothing, the original, or that nothing is enqueued between this
- * launch and its neighbours.
- */
-static enum meaning meaning_of(const CUlaunchAttribute *a)
-{
-	switch (a->id) {
-	case CU_LAUNCH_ATTRIBUTE_IGNORE:
-	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		return HARMLESS;
-	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		return a->value.cooperative ? OPAQUE : HARMLESS;
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		return a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1 ?
-		       OPAQUE : HARMLESS;
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-		return OPAQUE;
-	default:
-		/* dependent launches, events in launches, unknown attributes */
-		return DEPENDENT;
-	}
-}
-
 static __attribute__((noinline)) CUresult
 launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra, CUstream stream)
 {
@@ -92,8 +61,6 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 		.fn = fn, .stream = stream, .params = params, .extra = extra, .config = config,
 		.forward = forward_ex,
 	};
-	enum meaning most = HARMLESS;
-	unsigned int i;
 
 	l.grid[0] = config->gridDimX;
 	l.grid[1] = config->gridDimY;
@@ -102,16 +69,7 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 	l.block[1] = config->blockDimY;
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
-	for (i = 0; i < config->numAttrs && config->attrs; i++) {
-		const CUlaunchAttribute *a = &config->attrs[i];
-
-		if (meaning_of(a) > most)
-			most = meaning_of(a);
-		if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-			l.follows = a->value.programmaticStreamSerializationAllowed;
-	}
-	l.dependent = most == DEPENDENT;
-	l.opaque = most >= OPAQUE;
+	gi_launch_attributes(&l);
 	return gi_launch(&l);
 }
 
@@ -192,30 +150,16 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ---- streams ---- */
 
-static CUresult create_stream(CUstream *stream, unsigned int flags, int asked, bool plain)
-{
-	int given = gi_stream_priority(gi_current(), asked);
-	CUresult rc;
-
-	if (plain && given == asked)
-		rc = gi_real.cuStreamCreate(stream, flags);
-	else
-		rc = gi_real.cuStreamCreateWithPriority(stream, flags, given);
-	if (!rc)
-		gi_stream_made(*stream, flags, asked, given);
-	return rc;
-}
-
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
 	GI_ENTER();
-	return create_stream(stream, flags, 0, true);
+	return gi_stream_create(stream, flags, 0, true);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	GI_ENTER();
-	return create_stream(stream, flags, priority, false);
+	return gi_stream_create(stream, flags, priority, false);
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
@@ -233,13 +177,8 @@ CUresult cuStreamGetPriority_ptsz(CUstream stream, int *priority)
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-	const struct gi_ctx *cx;
-
 	GI_ENTER();
-	cx = gi_current_now();
-	if (cx && cx->client && cx->client->tasks && !gi_direct(cx->client) &&
-	    gi_stream_count_wait(stream) && !atomic_load(&gi_hot.captures))
-		gi_gate_spare_queue(cx->client);
+	gi_launch_event_wait(stream);
 	return gi_real.cuStreamWaitEvent(stream, event, flags);
 }
 

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* cuInit() and cuGetProcAddress(), which returns the driver's function, unless it is managed. */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "libgsched/proto.h"
 #include "process/process.h"
-
-#define MPS_PIPE	"/tmp/nvidia-mps"	/* the driver's own default */
-#define MPS_QUEUES	"4"
 
 struct entry {
 	const char *name;
@@ -69,29 +61,10 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_
 	return rc;
 }
 
-/*
- * By default, a client of an MPS server has two hardware queues for all its streams, and work in a
- * queue is blocked by a done gate there. Each queue costs a context 27 ms and 8 MB on an H200, so
- * few are requested, and gi_client.queues bounds the number of gates. Without MPS, no stream was
- * observed to be blocked by a gate, and none are requested.
- */
-static void ask_for_queues(void)
-{
-	const char *socket = getenv("GSCHED_SOCKET"), *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
-	char control[PATH_MAX];
-
-	if (snprintf(control, sizeof(control), "%s/control", pipe && *pipe ? pipe : MPS_PIPE) >=
-		    (int)sizeof(control) || access(control, F_OK))
-		return;
-	if (!access(GSCHED_DEVICE_NODE, F_OK) ||
-	    !access(socket && *socket ? socket : GSP_SOCKET_DEFAULT, F_OK))
-		setenv("CUDA_DEVICE_MAX_CONNECTIONS", MPS_QUEUES, 0);
-}
-
 CUresult cuInit(unsigned int flags)
 {
 	if (!gi_begin())
 		return CUDA_ERROR_NO_DEVICE;
-	ask_for_queues();
+	gi_ask_for_queues();
 	return gi_real.cuInit(flags);
 }

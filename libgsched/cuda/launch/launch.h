@@ -25,6 +25,13 @@ struct gi_launch {
 
 CUresult gi_launch(const struct gi_launch *l);
 
+/* ---- request.c ---- */
+
+/* Sets @opaque, @follows and @dependent as the attributes of @l->config require. */
+void gi_launch_attributes(struct gi_launch *l);
+/* Called before @stream waits for an event: tasks may need its hardware queue (task/gate.c). */
+void gi_launch_event_wait(CUstream stream);
+
 /*
  * band.c: sets the time slice that the arbiter asks for, and reports activity. Called by the agent
  * with the client's lock held.
