@@ -69,14 +69,6 @@ void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
 	gsc_sum_add(sum, unit_ns - us * UNIT_NS_PER_US, 1);
 }
 
-void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
-{
-	u64 us = div_u64(unit_ns, UNIT_NS_PER_US);
-
-	sum->us += us;
-	gsc_sum_add(sum, unit_ns - us * UNIT_NS_PER_US, 1);
-}
-
 static void sum_add_ns(struct gsc_sum *sum, u64 ns)
 {
 	if (ns)
