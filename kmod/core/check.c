@@ -619,6 +619,14 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 	return 0;
 }
 
+/* A client may be allotted its whole old window out of what it has in reserve */
+static u32 held(const struct gsc_band *band, const struct gsc_client *client)
+{
+	u32 units = client->current_units;
+
+	return band->claims && client->n_tasks ? max(client->alloc, units) : units;
+}
+
 /*
  * Capacity of the band's clients at or below @group, holds and what capsm.reserve keeps included.
  * Of the latter nothing is known where another band has used the group's scratch since.
@@ -634,7 +642,7 @@ static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
 
 	list_for_each_entry(client, &band->members, member)
 		if (is_below(client->group, group))
-			sum += client->current_units +
+			sum += held(band, client) +
 			       (u64)gsc_sms(client->hold_got) * GSCHED_CAPSM;
 	return sum;
 }
@@ -650,11 +658,8 @@ static int check_waiting(const struct gsc_device *dev, const struct gsc_band *ba
 	if (dev->mode == GSCHED_MODE_TEMPORAL || band->fractional || dev->policy->idles ||
 	    gsc_band_closed(band))
 		return 0;
-	/* a client may be allotted its whole old window out of what it has in reserve */
 	list_for_each_entry(client, &band->members, member)
-		out += gsc_sms(band->claims && client->n_tasks ?
-			       max(client->alloc, client->current_units) :
-			       client->current_units) + gsc_sms(client->hold_got);
+		out += gsc_sms(held(band, client)) + gsc_sms(client->hold_got);
 	if (out >= dev->sms)
 		return 0;
 	list_for_each_entry(task, &band->tasks, node) {
@@ -708,7 +713,8 @@ static int check_page(const struct gsc_client *client)
 	const struct gsc_task *task;
 	u32 slot;
 
-	if (header->lease != client->lease || header->mode != client->dev->mode || header->flags != client->arb.flags ||
+	if (header->lease != client->lease || header->mode != client->dev->mode ||
+	    header->flags != client->arb.flags ||
 	    header->slice_us != client->arb.slice_us || header->share != client->arb.share)
 		return 131;
 	/* the window of the old lease stays while launches under it are not yet known */

@@ -23,7 +23,7 @@ $(B)/fuzz/$(1): $$(fuzz_srcs_$(1))
 endef
 
 # the daemon but its start, its socket and its rewrite worker
-FUZZ_GSCHEDD := $(filter-out $(addprefix gschedd/,main.c listen.c driver.c rewrite.c worker.c cache.c),$(GSCHEDD_SRCS))
+FUZZ_GSCHEDD := $(filter-out $(addprefix gschedd/,main.c options.c listen.c driver.c rewrite.c worker.c cache.c),$(GSCHEDD_SRCS))
 $(eval $(call fuzz_target,ptx,selftests/rewriter/same.c $(RW_SRCS),$(GSR_LIBS),8192,400,selftests/rewriter/corpus/*.ptx))
 $(eval $(call fuzz_target,rewrite,$(RW_SRCS),$(GSR_LIBS),16384,700,selftests/rewriter/corpus/*.ptx))
 $(eval $(call fuzz_target,image,rewriter/tools/elf.c $(RW_SRCS),$(GSR_LIBS),8192,700,))

@@ -16,7 +16,7 @@
 #define PEERS	4
 #define STEPS	64
 
-/* what gschedd/main.c and gschedd/rewrite.c have */
+/* what gschedd/options.c and gschedd/rewrite.c have */
 struct options opt = { .mode = -1, .policy = "hpf", .image_max = 1 << 20, .nvml = "",
 		       .log_level = -1 };
 struct rewrite_stats rewrite_stats;
