@@ -17,11 +17,6 @@
 #include "compat.h"
 #include "internal.h"
 
-/* procs last: it is what the new owner writes, and may then do */
-static const char *const gsched_owned_files[] = {
-	"capsm.current", "capsm.plan", "gpu.stat", "gpu.pressure", "gpu.events", "procs",
-};
-
 static struct dentry *directory(struct gsched_group *group)
 {
 	return group->cg.cg_item.ci_dentry;
@@ -88,8 +83,12 @@ int gsched_owner_store(struct gsched_group *group, const char *text)
 	if (!inode_trylock(d_inode(dir)))
 		return restart_syscall();
 	ret = set_owner(dir, uid);
-	for (i = 0; !ret && i < ARRAY_SIZE(gsched_owned_files); i++)
-		ret = set_file_owner(dir, gsched_owned_files[i], uid);
+	/* what only the owner may read */
+	for (i = 0; !ret && i < GSC_FILE_COUNT; i++)
+		if (!gsc_file_writable(i))
+			ret = set_file_owner(dir, gsc_file_name[i], uid);
+	/* last: it is what the new owner writes, and may then do */
+	ret = ret ?: set_file_owner(dir, "procs", uid);
 	inode_unlock(d_inode(dir));
 	return ret;
 }

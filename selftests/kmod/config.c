@@ -266,6 +266,7 @@ TEST_F(config, owner)
 	EXPECT_EQ(65534, owner_of(ROOT "/a"));
 	EXPECT_EQ(65534, owner_of(ROOT "/a/procs"));
 	EXPECT_EQ(65534, owner_of(ROOT "/a/gpu.stat"));
+	EXPECT_EQ(65534, owner_of(ROOT "/a/gpu.preemption"));
 	EXPECT_EQ(0, owner_of(ROOT "/a/capsm.max"));
 	EXPECT_EQ(0, owner_of(ROOT "/a/cgroup"));
 	EXPECT_EQ(0, owner_of(ROOT "/a/owner"));
