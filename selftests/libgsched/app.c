@@ -217,20 +217,6 @@ static void apart(void)
 			"the library that is linked" : "another library");
 }
 
-/* Eight long kernels, none of which is waited for before all are launched */
-static void ahead(CUmodule m)
-{
-	CUdeviceptr p = buffer(BLOCKS * THREADS);
-	CUfunction f;
-	uint32_t i;
-
-	DO(cuModuleGetFunction(&f, m, "work"));
-	for (i = 0; i < 8; i++)
-		launch_work(f, NULL, p, 4 * N, i);
-	DO(cuCtxSynchronize());
-	show("ahead", hash_of(p, BLOCKS * THREADS));
-}
-
 /* As steady(); what a launch returns does not matter, nor what it computes */
 static void careless(CUmodule m)
 {
@@ -900,8 +886,6 @@ int main(int argc, char **argv)
 			tiny(m);
 		else if (!strcmp(argv[i], "apart"))
 			apart();
-		else if (!strcmp(argv[i], "ahead"))
-			ahead(m);
 		else if (!strcmp(argv[i], "steady"))
 			steady(m);
 		else if (!strcmp(argv[i], "slow-until-told"))

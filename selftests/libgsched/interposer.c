@@ -760,73 +760,28 @@ static void slow_attach(void)
 }
 
 /*
- * A kernel's image takes long to be rewritten: the first launch waits for its twin where the
- * original would delay others or exceed a quota. If the program is alone, originals run meanwhile,
- * and the arbiter finds them in the page.
+ * A kernel's twin takes long: the first launch waits for it, as its original could not be evicted.
  */
 static void first_launch(void)
 {
-	static const struct { const char *name; uint32_t lease, flags; uint64_t window; } who[] = {
-		{ "alone", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 0 },
-		{ "a quota", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 2 * GSCHED_CAPSM },
-		{ "others in the band", GSCHED_LEASE_NONE, 0, 0 },
-	};
 	static char *const what[] = { "steady", NULL };
 	struct run alone, r;
-	unsigned int i;
 
 	start(&alone, false, what);
 	tell(&alone, "1");
 	finish(&alone);
 	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
-	for (i = 0; i < 3; i++) {
-		fake_begin(who[i].lease);
-		f.flags = who[i].flags;
-		f.window = who[i].window;
-		f.hold_rewrites = true;
-		start(&r, true, what);
-		ok(fake_wait(&f, &f.rewrites, 1), "%s: the twin is requested", who[i].name);
-		if (!i)
-			ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_LAUNCH], 3) &&
-			   !f.cl->header.passed, "%s: originals run meanwhile, in slots",
-			   who[i].name);
-		fake_rewrite(&f);
-		ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1),
-		   "%s: then it is launched", who[i].name);
-		if (i)
-			ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] &&
-			   !f.cl->header.passed, "%s: and nothing before it", who[i].name);
-		tell(&r, "1");
-		finish(&r);
-		same(&r, &alone, who[i].name);
-		fake_stop(&f);
-	}
-	unsetenv("GSCHED_TWIN_WAIT_MS");
-}
-
-/*
- * A program that queues long kernels ahead: one original at a time is on the device, and all others
- * are twins. A neighbour that comes meanwhile learns of the original.
- */
-static void first_of_many(void)
-{
-	static char *const what[] = { "ahead", NULL };
-	struct gsched_cl_header *h;
-	struct run alone, r;
-
-	run(false, what, &alone);
-	setenv("GSCHED_TWIN_WAIT_MS", "100000", 1);
 	fake_begin(GSCHED_LEASE_FREE);
-	f.flags = GSCHED_ARB_ALONE;
-	run(true, what, &r);
-	same(&r, &alone, "long kernels queued ahead");
-	h = f.cl ? &f.cl->header : NULL;
-	ok(h && h->managed[GSCHED_TIER_LAUNCH] == 1 && !h->passed &&
-	   h->managed[GSCHED_TIER_BLOCK] == 7, "one original, then twins (%llu, %llu, %llu)",
-	   h ? (unsigned long long)h->managed[GSCHED_TIER_LAUNCH] : 0,
-	   h ? (unsigned long long)h->passed : 0,
-	   h ? (unsigned long long)h->managed[GSCHED_TIER_BLOCK] : 0);
-	ok(f.async_submits, "the arbiter is told of what lasts");
+	f.hold_rewrites = true;
+	start(&r, true, what);
+	ok(fake_wait(&f, &f.rewrites, 1), "the twin is asked for");
+	fake_rewrite(&f);
+	ok(f.cl && becomes_64(&f.cl->header.managed[GSCHED_TIER_BLOCK], 1), "then it is launched");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_LAUNCH] && !f.cl->header.passed,
+	   "and nothing before it");
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, "a first launch");
 	fake_stop(&f);
 	unsetenv("GSCHED_TWIN_WAIT_MS");
 }
@@ -995,7 +950,6 @@ int main(void)
 	slow_attach();
 	resident();
 	first_launch();
-	first_of_many();
 	first_launches();
 	tried();
 	direct();

@@ -281,11 +281,6 @@ void gi_func_reset(void);				/* after fork */
 /* Queues the image for rewriting in the background. gi_lock held. */
 void gi_twin_image(struct gi_image *image, unsigned int arch);
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is ready */
-/* How long launches may still wait for twins, in ns; what one of them has waited. */
-uint64_t gi_twin_patience(void);
-void gi_twin_waited(uint64_t ns);
-/* The kernel's image has been rewritten; what is left is to load the twin. It may have one. */
-bool gi_twin_rewritten(const struct gi_func *fn);
 /* true: the form is ready; else it has been requested. */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);
 /* Cancels queued jobs of either. gi_lock held. */

@@ -543,47 +543,24 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 	return false;
 }
 
-/* How long launches have waited for twins, all of the process together */
-static _Atomic uint64_t waited_ns;
-
-uint64_t gi_twin_patience(void)
-{
-	uint64_t most = gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;
-	uint64_t had = atomic_load(&waited_ns);
-
-	return had < most ? most - had : 0;
-}
-
-void gi_twin_waited(uint64_t ns)
-{
-	atomic_fetch_add(&waited_ns, ns);
-}
-
-bool gi_twin_rewritten(const struct gi_func *fn)
-{
-	bool rewritten;
-
-	pthread_mutex_lock(&gi_lock);
-	rewritten = fn->named->image->form[GI_TWIN].state != GI_IMAGE_NEW;
-	pthread_mutex_unlock(&gi_lock);
-	return rewritten;
-}
-
 /*
  * The launch that requests the twin waits for it, later ones only check. All launches of a process
- * together wait no longer than gi_twin_patience(), since programs have hundreds of kernels.
+ * together wait no longer than GSCHED_TWIN_WAIT_MS, since programs have hundreds of kernels.
  */
 bool gi_twin_wait(struct gi_func *fn)
 {
+	static _Atomic uint64_t waited_ns;
 	_Atomic int *state = &fn->form[GI_TWIN].state;
+	uint64_t most, had, now, until;
 	struct timespec ts;
-	uint64_t now, until;
 
 	if (gi_form_ask(fn, GI_TWIN))
 		return true;
 	if (atomic_load(state) == GI_TWIN_QUEUED && !atomic_exchange(&fn->waited, true)) {
+		most = gi_env("GSCHED_TWIN_WAIT_MS", 2000) * 1000000;
+		had = atomic_load(&waited_ns);
 		now = gi_now();
-		until = now + gi_twin_patience();
+		until = now + (had < most ? most - had : 0);
 		ts = (struct timespec){ .tv_sec = until / 1000000000,
 					.tv_nsec = until % 1000000000 };
 		pthread_mutex_lock(&gi_lock);
@@ -591,7 +568,7 @@ bool gi_twin_wait(struct gi_func *fn)
 			if (pthread_cond_timedwait(&job_done, &gi_lock, &ts) == ETIMEDOUT)
 				break;
 		pthread_mutex_unlock(&gi_lock);
-		gi_twin_waited(gi_now() - now);
+		atomic_fetch_add(&waited_ns, gi_now() - now);
 	}
 	return atomic_load(state) == GI_TWIN_READY;
 }

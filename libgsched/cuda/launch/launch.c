@@ -14,7 +14,7 @@
 #include "launch/direct.h"
 #include "launch/timing.h"
 
-/* of a kernel of more waves of blocks only one original runs while its time is unknown */
+/* a kernel of more waves of blocks runs only when its twin exists */
 #define TRIED_WAVES	2
 
 /* ---- parameters ---- */
@@ -383,52 +383,22 @@ static bool others_depend_on(const struct gi_client *c)
 	return !alone_in_band(c) && !(gi_load(&c->arb->header.flags) & GSCHED_ARB_PASS);
 }
 
-/* Nobody is in the band whom an original could delay, and no quota is set that it could exceed. */
-static bool disturbs_nobody(const struct gi_client *c, uint64_t leased)
+/*
+ * Whether to run the original to learn its time. This is for the first launches of a kernel that is
+ * not known to be long and has few waves of blocks, while nobody else is in the band and no quota
+ * is set. They end about as soon as a twin could be evicted, and short kernels never wait for a
+ * twin.
+ */
+static bool may_try(const struct gi_client *c, const struct gi_launch *l, struct gi_shape *shape,
+		    uint64_t leased)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
 	return gi_load(&h->lease) == GSCHED_LEASE_FREE &&
-	       gi_window_workers(c, leased, 1) == c->sms && gi_time_share(h) >= GSCHED_SHARE_ALL;
-}
-
-/*
- * Whether the original disturbs nobody and its time is worth learning: short kernels never wait for
- * a twin. Originals of few waves of blocks end about as soon as a twin could be evicted, so the
- * first launches of the shape are tried. A larger one may run for long when another client comes or
- * a quota is set. So only one is on the device, in a slot, where the arbiter finds it. The next
- * launch waits until its time is known; a queue of originals could not be evicted, and would keep
- * the twin from being loaded.
- */
-static bool may_try(struct gi_client *c, const struct gi_launch *l, const struct gi_func *fn,
-		    struct gi_shape *shape, uint64_t leased, bool *slot)
-{
-	uint32_t launches = atomic_load_explicit(&shape->launches, memory_order_relaxed);
-	uint64_t now, ns;
-
-	if (blocks_of(l) <= TRIED_WAVES * gi_window_workers(c, leased, shape->original_m))
-		return launches < GI_TIMED_FIRST;
-	if (atomic_load_explicit(&fn->form[GI_TWIN].state, memory_order_acquire) == GI_TWIN_READY)
-		return false;
-	*slot = true;
-	if (!launches)
-		return true;
-	now = gi_now();
-	ns = gi_timing_await(c, shape, gi_twin_patience());
-	gi_twin_waited(gi_now() - now);
-	*slot = !ns || ns >= GI_LONG_NS;
-	return !*slot;
-}
-
-/*
- * Whether the twin is ready; if not, it has been requested. The launch waits for it, unless it
- * would wait for the image to be rewritten, and an original disturbs nobody meanwhile.
- */
-static bool twin_ready(struct gi_func *fn, bool undisturbed)
-{
-	if (undisturbed && !gi_twin_rewritten(fn))
-		return gi_form_ask(fn, GI_TWIN);
-	return gi_twin_wait(fn);
+	       gi_window_workers(c, leased, 1) == c->sms &&
+	       gi_time_share(h) >= GSCHED_SHARE_ALL &&
+	       blocks_of(l) <= TRIED_WAVES * gi_window_workers(c, leased, shape->original_m) &&
+	       atomic_load_explicit(&shape->launches, memory_order_relaxed) < GI_TIMED_FIRST;
 }
 
 /*
@@ -450,15 +420,13 @@ static bool must_be_resident(const struct gi_client *c, const struct gi_launch *
 
 /*
  * Chooses the form, NULL for the original. A twin must exist, fit, be long enough, and have more
- * blocks than run at once. *@m: how many of its blocks an SM hosts. *@slot: the original may take
- * long and has no twin yet, so it needs a slot, where the arbiter finds it.
+ * blocks than run at once. *@m: how many of its blocks an SM hosts.
  */
 static const struct gi_form *choose_form(struct gi_client *c, const struct gi_launch *l,
 					 struct gi_func *fn, struct gi_shape *shape,
-					 uint64_t leased, bool first, unsigned int *m, bool *slot)
+					 uint64_t leased, bool first, unsigned int *m)
 {
 	uint64_t predicted;
-	bool undisturbed;
 
 	if (!fn || !shape || l->opaque || fn->opaque || c->queues < GI_QUEUES_LEAST ||
 	    atomic_load_explicit(&gi_green, memory_order_relaxed))
@@ -478,14 +446,9 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 	if (hardware_yields(c) && !first && block_ns(shape) &&
 	    block_ns(shape) <= GI_SHORT_BLOCK_NS && gi_window_workers(c, leased, 1) == c->sms)
 		return NULL;
-	undisturbed = disturbs_nobody(c, leased);
-	if (!predicted && undisturbed && may_try(c, l, fn, shape, leased, slot))
+	if (!predicted && may_try(c, l, shape, leased))
 		return NULL;
-	if (!twin_ready(fn, undisturbed)) {
-		*slot = undisturbed && has_twin(fn);
-		return NULL;
-	}
-	if (fn->form[GI_TWIN].warp_rows && l->block[0] % 32)
+	if (!gi_twin_wait(fn) || (fn->form[GI_TWIN].warp_rows && l->block[0] % 32))
 		return NULL;
 	if (must_be_resident(c, l, fn, shape))
 		return NULL;
@@ -503,7 +466,6 @@ struct candidate {
 	const struct gi_form *form;	/* NULL: the original */
 	struct gi_bound *bound;
 	unsigned int m;
-	bool slot;			/* the original needs a slot */
 	uint64_t blocks, leased;
 };
 
@@ -535,7 +497,7 @@ static bool may_pass(const struct gi_client *c, const struct gi_launch *l,
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	if (k->slot || (others_depend_on(c) && !hardware_yields(c) && !is_covered(c, k)))
+	if (others_depend_on(c) && !hardware_yields(c) && !is_covered(c, k))
 		return false;
 	/* in temporal mode other bands are evicted for clients that submit their tasks */
 	return !(has_choice(l, k) && gi_load(&h->mode) == GSCHED_MODE_TEMPORAL &&
@@ -970,7 +932,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	/* while the time is unknown, do not leave it to the next timed launch to find out */
 	if (k.shape && !atomic_load_explicit(&k.shape->predicted_ns, memory_order_relaxed))
 		gi_timings_poll(c);
-	k.form = choose_form(c, l, k.fn, k.shape, k.leased, first, &k.m, &k.slot);
+	k.form = choose_form(c, l, k.fn, k.shape, k.leased, first, &k.m);
 	if (k.form && k.form->kernel.n_references && !(k.bound = gi_bound_take(k.fn, k.form)))
 		k.form = NULL;
 	rc = launch_chosen(l, cx, c, &k, &refused);

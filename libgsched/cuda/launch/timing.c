@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Times of originals: timing.h. */
 #include <stdlib.h>
-#include <unistd.h>
 #include "launch/flights.h"
 #include "launch/timing.h"
-
-#define AWAIT_US	20	/* poll interval while a launch waits for a time */
 
 struct gi_timings {
 	pthread_mutex_t lock;		/* launches only try it */
@@ -121,20 +118,6 @@ void gi_timings_poll(struct gi_client *c)
 	}
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&t->lock);
-}
-
-uint64_t gi_timing_await(struct gi_client *c, const struct gi_shape *shape, uint64_t most)
-{
-	uint64_t until = gi_now() + most, ns;
-
-	for (;;) {
-		gi_timings_poll(c);
-		ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
-		if (ns || !atomic_load(&c->timings->flying) || gi_now() >= until ||
-		    atomic_load(&c->stop))
-			return ns;
-		usleep(AWAIT_US);
-	}
 }
 
 void gi_timings_drop(struct gi_client *c)

@@ -42,12 +42,6 @@ CUresult gi_timing_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 /* Takes the times of launches that have ended. Leaves the calling thread's context as it was. */
 void gi_timings_poll(struct gi_client *c);
 
-/*
- * Waits for launches that are being timed, @most ns, until the shape's time is known. Returns that
- * time; 0: unknown.
- */
-uint64_t gi_timing_await(struct gi_client *c, const struct gi_shape *shape, uint64_t most);
-
 /* Drops all references, before code is unloaded or a context destroyed. */
 void gi_timings_drop(struct gi_client *c);
 
