@@ -179,7 +179,7 @@ static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group 
 		else
 			tree->first[depth] = group;
 		tree->last[depth] = group;
-		tree->depth = max(tree->depth, (int)depth);
+		tree->depth = max_t(int, tree->depth, depth);
 	}
 }
 
@@ -795,7 +795,7 @@ static void serve_flat(struct gsc_band *band, bool holds)
 		}
 	client = NULL;
 	list_for_each_entry(task, &band->tasks, node) {
-		if (task->client != client)
+		if (!client || task->client != client)
 			prepare_client(task->client, band->stamp);
 		client = task->client;
 		prepare_task(band, task);

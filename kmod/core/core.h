@@ -314,7 +314,7 @@ struct gsc_group {
 	struct gsc_stats stats;		/* with everything below */
 	/* likewise, where whoever owns the group has memory for it, which it sets; else NULL */
 	struct gsc_delays *delays;
-	/* demand.c: what those directly below it promise together; since when it promises @promise */
+	/* demand.c: what those directly below it promise together; since when it promises that */
 	u64 promised_below, promised_since;
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
 	u32 promise;			/* demand.c: of capacity, now */

@@ -87,8 +87,8 @@ int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* 
 
 /* demand.c: what was demanded and promised */
 /* Within these it does not overflow: NS_MAX multiplied by the largest device, and the sum */
-#define GSC_DEMAND_NS_MAX	(1ULL << 40)
-#define GSC_DEMANDED_MAX	(1ULL << 62)
+#define GSC_DEMAND_NS_MAX	BIT_ULL(40)
+#define GSC_DEMANDED_MAX	BIT_ULL(62)
 void gsc_demand_charge_long(struct gsc_client *client, u64 ns);
 void gsc_demand_shrink(struct gsc_client *client);	/* its largest task left the list */
 void gsc_demand_flush(struct gsc_client *client);	/* before its groups change, or are read */

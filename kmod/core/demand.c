@@ -50,7 +50,7 @@ static u32 promise_of(const struct gsc_group *group)
 
 	if (!group->n_demanding)
 		return 0;
-	return (u32)min(max((u64)group->min, group->promised_below), (u64)most);
+	return (u32)min_t(u64, max_t(u64, group->min, group->promised_below), most);
 }
 
 static void settle(struct gsc_group *group)

@@ -36,7 +36,8 @@
 #include <string.h>
 #include <linux/types.h>
 
-#define noinline	__attribute__((noinline))
+#define noinline	__attribute_noinline__
+#define BIT_ULL(n)	(1ULL << (n))
 
 typedef __u8 u8;
 typedef __u32 u32;
