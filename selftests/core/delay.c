@@ -31,11 +31,11 @@ static struct gsched_cl_slot *hint(int c)
 /* A kernel of @blocks with as many workers as fit its window, eight an SM, that has begun */
 static void launch(int c, u64 blocks)
 {
-	u64 fit = 8 * SMS;
+	u64 workers = min(blocks, (u64)8 * SMS);
 
 	EXPECT(submit(c, 0, BLOCK, blocks) != -EINVAL);
 	*hint(c) = (struct gsched_cl_slot){
-		.seq = 1, .launched = (u32)min(blocks, fit), .blocks = blocks, .start_ns = 1,
+		.seq = 1, .launched = (u32)workers, .blocks = blocks, .start_ns = 1,
 		.seen_limit = task(c, 0)->window,
 	};
 }

@@ -152,6 +152,7 @@ static void make_clients(void)
 		struct gsched_submit req = make_submit(0, 1, GSCHED_TIER_BLOCK,
 						       below(2) ? 100000 : 1 + below(dev.sms));
 		int home = (int)below(GROUPS);
+		u64 most = min(req.blocks, (u64)dev.sms);
 
 		/* users of their own, or they would share what one has */
 		client[c].user = c;
@@ -160,7 +161,7 @@ static void make_clients(void)
 		gsc_submit(&client[c], &req, clock_ns);
 		node[n_nodes++] = (struct node){
 			.parent = home, .level = node[home].level + 1, .weight = 100,
-			.most = min(req.blocks, (u64)dev.sms),
+			.most = most,
 		};
 	}
 	gsc_commit(&dev, clock_ns);
@@ -189,7 +190,7 @@ static bool try(u64 seed, const char *policy)
 		off = got - node[i].got;
 		sum += got;
 		if (off < -node[i].level - 1e-6 || off > surplus(&node[i])) {
-			printf("# seed %llu, %s: client %d of %u has %g SMs and not %g\n", seed,
+			printf("# seed %llu, %s: client %d of %d has %g SMs and not %g\n", seed,
 			       policy, i - GROUPS, n_nodes - GROUPS, got, node[i].got);
 			good = false;
 		}
