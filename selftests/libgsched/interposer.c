@@ -910,12 +910,15 @@ static void drivers(void)
 static void apart(void)
 {
 	static char *const what[] = { "apart", NULL };
-	struct run alone, r;
+	struct run r;
 
-	run(false, what, &alone);
 	run(true, what, &r);
-	ok(!r.status && strstr(r.text, "linked") && strstr(alone.text, "another"),
+	ok(!r.status && strstr(r.text, "linked"),
 	   "dlmopen() of the driver gives the interposer: %s", r.text);
+#ifndef __SANITIZE_ADDRESS__	/* a copy of the simulated one would bring a copy of ASan */
+	run(false, what, &r);
+	ok(!r.status && strstr(r.text, "another"), "and a copy of it otherwise");
+#endif
 }
 
 int main(void)
