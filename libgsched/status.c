@@ -11,7 +11,8 @@
  *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
  *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
- *     "preemption": {}, "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings", "why",
+ *     "preemption": {}, "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings",
+ *     "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "limit", "seen", "launched", "left",
  *       "start_ns", "stream"}]}]}]}
  * The key of a file that does not exist is left out: older modules have fewer files.

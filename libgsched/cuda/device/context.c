@@ -127,8 +127,7 @@ static bool prepare_context(struct gi_ctx *cx)
 	struct gi_client *c = cx->client;
 	CUstreamBatchMemOpParams op = { 0 };
 	void *host;
-	int i;
-	int priority;
+	int i, priority;
 	CUresult rc;
 
 	if (!register_pages(c, cx))
