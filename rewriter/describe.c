@@ -379,3 +379,13 @@ enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_r
 	memset(out, 0, sizeof(*out));
 	return why.status;
 }
+
+/* Here, so that a reader of descriptions is not linked with the passes. */
+void gsr_rewrite_free(struct gsr_rewrite *rw)
+{
+	if (!rw)
+		return;
+	free(rw->ptx);
+	gsr_arena_free(rw->arena);
+	memset(rw, 0, sizeof(*rw));
+}

@@ -706,12 +706,3 @@ nomem:
 	snprintf(err->message, sizeof(err->message), "%.80s: out of memory", name);
 	return err->status;
 }
-
-void gsr_rewrite_free(struct gsr_rewrite *rw)
-{
-	if (!rw)
-		return;
-	free(rw->ptx);
-	gsr_arena_free(rw->arena);
-	memset(rw, 0, sizeof(*rw));
-}

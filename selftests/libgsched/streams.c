@@ -57,7 +57,7 @@ static void *evict(void *arg)
 static void begin(uint32_t lease, uint32_t flags)
 {
 	fake_start(&f);
-	f.rewrite_err = ENOTCONN;
+	f.rewriter = real_rewriter;
 	f.features |= GSCHED_FEATURE_BANDS;
 	f.lease = lease;
 	f.flags = flags;
