@@ -142,7 +142,8 @@ static bool append_text(struct result *r, uint64_t *size, const void *data, size
 
 /*
  * Runs in the child. The kernel's name follows the image, and a NUL the name. err: 0, ENOEXEC with a
- * description that has the reason, or another errno. lasting: the result depends on the image only, so it can be cached.
+ * description that has the reason, or another errno. lasting: the result depends on the image only,
+ * so it can be cached.
  */
 static void rewrite_image(const char *image, const struct worker_request *req, struct result *r)
 {
