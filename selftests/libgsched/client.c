@@ -501,6 +501,7 @@ static void rewriting(void)
 	   !strcmp(ptx, "the twins") && size == 9 && described == sizeof(FAKE_DESCRIPTION) &&
 	   !memcmp(description, FAKE_DESCRIPTION, described), "the rewrite service");
 	free(ptx);
+	ptx = NULL;
 	free(description);
 	description = NULL;
 	opts = (struct gsched_rewrite_opts){ .size = sizeof(opts), .arch = 90, .kernel = "one" };
@@ -508,6 +509,7 @@ static void rewriting(void)
 	   f.last_rewrite.image_size == 3 && f.last_rewrite.name_size == 3 && ptx,
 	   "one kernel of an image");
 	free(ptx);
+	ptx = NULL;
 	free(description);
 	description = NULL;
 	opts = (struct gsched_rewrite_opts){ .size = sizeof(opts), .arch = 90, .describe = true };
