@@ -84,6 +84,7 @@ static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 				old->flags != core->arb.flags))
 		monitor_band(c);
 	conn_band(c->conn);
+	nvml_watch();
 }
 
 static void op_policy_changed(struct gsc_device *core)

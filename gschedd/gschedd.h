@@ -385,6 +385,11 @@ bool nvml_wait(struct conn *conn, const struct gsp_header *h);
 void nvml_conn_gone(struct conn *conn);
 void nvml_status_device(struct cJSON *o, const struct device *dev, const struct conn *to);
 void nvml_status(struct cJSON *root, const struct conn *to);	/* of the module's devices */
+/*
+ * Bands may have changed: while some give way at once, the arbiter is told each second whether
+ * programs that are not managed keep a device busy.
+ */
+void nvml_watch(void);
 void nvml_exit(void);
 
 /* ---- worker.c: a process that rewrites ---- */

@@ -670,6 +670,7 @@ struct gsc_device {
 	u32 n_active;			/* clients with tasks */
 	u32 n_listed;			/* clients that are in the lists of active ones */
 	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
+	bool unmanaged_busy;			/* gsc_device_set_unmanaged() */
 	u32 param[GSC_PARAM_COUNT];
 	bool bands_stale;		/* attributes, slices and turns have to be decided anew */
 	bool marked;			/* events since the last commit */
@@ -842,6 +843,11 @@ void gsc_commit(struct gsc_device *dev, u64 now);
  */
 void gsc_tick(struct gsc_device *dev, u64 now);
 
+/*
+ * @busy: programs that no client stands for keep the device busy. Commit after it. Where nobody
+ * looks they count as idle
+ */
+void gsc_device_set_unmanaged(struct gsc_device *dev, bool busy, u64 now);
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
 /* -EINVAL unknown */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);

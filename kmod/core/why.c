@@ -112,6 +112,9 @@ static int why_lower(const struct gsc_band *band, char *buf, size_t size)
 	else if (band->promised)
 		len = scnprintf(buf, size, "capsm.min keeps it a part of the time: slice %u us",
 				band->slice_us);
+	else if (dev->unmanaged_busy)
+		len = scnprintf(buf, size, "slice %u us, beside busy programs without gsched",
+				band->slice_us);
 	else
 		len = scnprintf(buf, size, "slice %u us until another band has drained",
 				band->slice_us);
