@@ -540,7 +540,7 @@ static double paced_usec(void)
 }
 
 /*
- * The host may be busy with others for seconds, which the simulated GPU's work feels: one of three
+ * The host may be busy with others for seconds, which the simulated GPU's work feels: one of eight
  * tries has to be right
  */
 static void quota(void)
@@ -553,7 +553,7 @@ static void quota(void)
 
 	start_endless(&r, "a");
 	comes_to(r.pid, has_run, &s);
-	for (i = 0; i < 3 && !right; i++) {
+	for (i = 0; i < 8 && !right; i++) {
 		part = kept(&r, &paced);
 		right = part > 0.35 && part < 0.65;
 	}
