@@ -123,7 +123,7 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 
 void conn_band(struct conn *conn)
 {
-	if (!conn->bands)
+	if (!conn->client)
 		return;
 	conn->band_due = true;
 	conn_dirty(conn);
@@ -158,8 +158,10 @@ static int send_answer(struct conn *conn, unsigned int slot)
 	struct gsched_submit req = conn->wait[slot].req;
 	size_t len = conn->wait[slot].len;
 
-	if (!req.window && !conn->wait[slot].err)
+	if (!conn->wait[slot].err) {
+		req.state = GSCHED_STATE_GRANTED;
 		req.window = window_of(conn, slot);
+	}
 	memcpy(p.body, &req, len < sizeof(req) ? len : sizeof(req));
 	return send_packet(conn, &p, sizeof(p.h) + len, NULL, 0);
 }

@@ -197,7 +197,7 @@ static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 	bool runs = task->state == GSC_TASK_RUNNING;
 
 	if (put_window(skb, task) ||
-	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_RUNNING : GSCHED_STATE_WAITING) ||
+	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_GRANTED : GSCHED_STATE_QUEUED) ||
 	    nla_put_u32(skb, GSCHED_A_TIER, task->tier) ||
 	    put_u64(skb, GSCHED_A_BLOCKS, task->blocks) ||
 	    put_u64(skb, GSCHED_A_WAIT_NS, (runs ? task->granted : now) - task->submitted) ||

@@ -21,9 +21,7 @@ static int module_attach(struct gsched *g, struct gsched_attach *req)
 
 static int module_submit(struct gsched *g, struct gsched_submit *req, bool async)
 {
-	if (!ioctl(g->fd, GSCHED_IOC_SUBMIT, req))
-		return 0;
-	return async && errno == EAGAIN ? 0 : -1;
+	return ioctl(g->fd, GSCHED_IOC_SUBMIT, req) ? -1 : 0;
 }
 
 static int module_complete(struct gsched *g, struct gsched_complete *req)

@@ -20,8 +20,8 @@ struct gsched_transport {
 	/* Fills @req and maps both pages into the connection. */
 	int (*attach)(struct gsched *g, struct gsched_attach *req);
 	/*
-	 * @async: do not block; EAGAIN is success. ENOBUFS: the arbiter has not read for a while,
-	 * and was not told.
+	 * @async: do not block, with GSCHED_SUBMIT_NOWAIT in @req; what the answer is does not
+	 * matter. ENOBUFS: the arbiter has not read for a while, and was not told.
 	 */
 	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
 	/* These two do not block. */
@@ -46,7 +46,6 @@ struct gsched {
 	int fd;				/* /dev/gsched, or the socket */
 	int poll_fd;			/* what gsched_fd() returns */
 	struct gsched_attach attach;	/* as completed by the arbiter; size 0: not attached */
-	uint64_t features;		/* GSCHED_FEATURE_*, once attached */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	char *socket;			/* the daemon's path, also for the rewrite service */

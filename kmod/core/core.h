@@ -766,7 +766,7 @@ void gsc_client_expel(struct gsc_client *client, u64 now);
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now);
 
 /*
- * A task wants to run; gsc_answer() says after the commit whether it may. -EBUSY slot taken,
+ * A task wants to run; gsc_task_state() says after the commit whether it may. -EBUSY slot taken,
  * -EINVAL numbers out of range, or an MPS server's, -ENOMEM. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
@@ -778,10 +778,10 @@ static inline struct gsc_task *gsc_task_in(const struct gsc_client *client, u32 
 	return task && task->state != GSC_TASK_NONE ? task : NULL;
 }
 
-/* 0 it may launch now, -EAGAIN it waits: set_window(GSC_GRANT) follows */
-static inline int gsc_answer(const struct gsc_task *task)
+/* GSCHED_STATE_*, of one that waits or runs. QUEUED: set_window(GSC_GRANT) follows */
+static inline u32 gsc_task_state(const struct gsc_task *task)
 {
-	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
+	return task->state == GSC_TASK_RUNNING ? GSCHED_STATE_GRANTED : GSCHED_STATE_QUEUED;
 }
 
 #define GSC_PATIENCE_NS	500000000ULL	/* for so long an equal waits for the end of what runs */

@@ -408,8 +408,8 @@ static void event_submit(struct gsc_client *c)
 	mix((u64)-ret);
 	if (!ret && task_at(c, req.slot)->state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
-	if (ret == -EAGAIN && task_at(c, req.slot)->state != GSC_TASK_WAITING)
-		fail("EAGAIN without waiting");
+	if (ret == QUEUED && task_at(c, req.slot)->state != GSC_TASK_WAITING)
+		fail("queued without waiting");
 }
 
 /*

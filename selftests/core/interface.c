@@ -108,7 +108,7 @@ static void statistics(void)
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	clock_ns += 10 * US;
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	clock_ns += 90 * US;
 	req.ran_ns = U64_MAX;	/* a hint: bounded by the wall time */
 	EXPECT(gsc_complete(&client[0], &req, clock_ns) == 0);

@@ -220,7 +220,7 @@ static void process_is_gone(void)
 	come(0, true);
 	come(1, true);
 	EXPECT(!submit(0, 0, GSCHED_TIER_LAUNCH, 100000));
-	EXPECT(submit(1, 0, GSCHED_TIER_BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, GSCHED_TIER_BLOCK, 100000) == QUEUED);
 	gone = true;
 	clock_ns += GSC_PATIENCE_NS;
 	gsc_tick(&dev, clock_ns);

@@ -80,7 +80,7 @@ static void lower_priority_waits_for_what_is_left(void)
 	attach(2);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(task(1, 0)->state == GSC_TASK_WAITING);
 	EXPECT(complete(0, 0) == 0);
 	EXPECT(task(1, 0)->window == ALL);
@@ -164,7 +164,7 @@ static void eviction_and_growth_reach_all_tasks(void)
 	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(0, 0), 0);
 	EXPECT_WINDOW(task(0, 1), 0);
-	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(0, 2, BLOCK, 8) == QUEUED);
 	n_grow = 0;
 	EXPECT(complete(2, 0) == 0);
 	EXPECT_WINDOW(task(0, 0), 66);
@@ -239,9 +239,9 @@ static void later_task_never_overtakes(void)
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
 	EXPECT(submit(0, 0, BLOCK, 1000) == 0);
 	wide.blocks_per_sm = 1;		/* no room for one worker */
-	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == -EAGAIN);
-	EXPECT(submit(0, 2, BLOCK, 1000) == -EAGAIN);
-	EXPECT(submit(0, 3, LAUNCH, 1) == -EAGAIN);
+	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == QUEUED);
+	EXPECT(submit(0, 2, BLOCK, 1000) == QUEUED);
+	EXPECT(submit(0, 3, LAUNCH, 1) == QUEUED);
 	EXPECT_WINDOW(task(0, 0), 0.5);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "1"));
 	for (u32 slot = 0; slot < 4; slot++)
@@ -258,7 +258,7 @@ static void opaque_queue_starves_nobody(void)
 {
 	attach(2);
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
 	EXPECT(submit(0, 2, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(0, 1), 66);
@@ -276,8 +276,8 @@ static void who_cannot_run_takes_nothing(void)
 	attach(2);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
 	wide.blocks_per_sm = 1;
-	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == -EAGAIN);
-	EXPECT(submit(0, 1, BLOCK, 1000) == -EAGAIN);
+	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == QUEUED);
+	EXPECT(submit(0, 1, BLOCK, 1000) == QUEUED);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT(task(1, 0)->window == ALL);
 }
@@ -307,7 +307,7 @@ static void temporal_evicts_the_whole_client(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == 0);
-	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(0, 2, BLOCK, 8) == QUEUED);
 	EXPECT_WINDOW(task(0, 0), 0);
 	EXPECT_WINDOW(task(0, 1), 0);
 	EXPECT(complete(1, 0) == 0);
@@ -325,7 +325,7 @@ static void more_equals_than_sms(void)
 	attach(8);
 	for (int i = 0; i < 8; i++) {
 		req = make_submit(0, 1, BLOCK, 1000);
-		EXPECT(gsc_submit(&client[i], &req, clock_ns) == (i < 4 ? 0 : -EAGAIN));
+		EXPECT(gsc_submit(&client[i], &req, clock_ns) == (i < 4 ? 0 : QUEUED));
 		checked();
 	}
 	for (int i = 0; i < 4; i++)
@@ -396,7 +396,7 @@ static void overcommitted_min_is_scaled(void)
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(2, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(task(0, 0)->window == 88 * SM);
 	EXPECT(task(1, 0)->window == 44 * SM);
 }
@@ -439,7 +439,7 @@ static void less_than_a_worker_waits(void)
 {
 	attach(1);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.1"));
-	EXPECT(submit(0, 0, BLOCK, 1000) == -EAGAIN);
+	EXPECT(submit(0, 0, BLOCK, 1000) == QUEUED);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.125"));
 	EXPECT_WINDOW(task(0, 0), 0.125);
 }
@@ -464,7 +464,7 @@ static void adopted_runs_in_the_smallest_window(void)
 	EXPECT(complete(0, 0) == 0);
 	/* the next one in the slot is submitted, by somebody who knows */
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
-	EXPECT(gsc_submit(&client[0], &req, clock_ns) == -EAGAIN);
+	EXPECT(gsc_submit(&client[0], &req, clock_ns) == QUEUED);
 	checked();
 }
 
@@ -486,7 +486,7 @@ static void running_opaque_keeps_what_it_has(void)
 {
 	attach(2);
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "4"));
 	EXPECT(task(0, 0)->window == SMS * SM);
 	EXPECT(n_evict == 0);
@@ -511,7 +511,7 @@ static void temporal_one_client_at_a_time(void)
 	EXPECT(!gsc_client_attach(&client[1], &group[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT_WINDOW(task(0, 0), 0);
@@ -527,8 +527,8 @@ static void temporal_queue_starves_nobody(void)
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	attach(2);
 	EXPECT(submit(0, 0, BLOCK, 100) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
-	EXPECT(submit(0, 1, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
+	EXPECT(submit(0, 1, BLOCK, 8) == QUEUED);
 	EXPECT(complete(0, 0) == 0);
 	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT(task(0, 1)->state == GSC_TASK_WAITING);

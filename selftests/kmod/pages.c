@@ -130,7 +130,7 @@ TEST_F(page, leased_launch_is_found)
 	cl->slot[4].seq = 11;
 	ASSERT_EQ(0, attach(other, 0));
 	/* temporal mode: the found task holds the device */
-	EXPECT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
 	EXPECT_EQ(4, event.slot);
@@ -151,7 +151,7 @@ TEST_F(page, leased_launch_is_submitted_too)
 	cl->slot[0].blocks = 1000;
 	cl->slot[0].seq = 5;
 	ASSERT_EQ(0, attach(other, 0));
-	EXPECT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_NE(-EBUSY, submit(self->fd, 0, 5, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_EQ(0, complete(self->fd, 0, 5));
 	close(other);
@@ -179,7 +179,7 @@ TEST_F(page, garbage_in_the_client_page)
 	EXPECT_GT(slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid()), 0);
 	other = gopen();
 	ASSERT_EQ(0, attach(other, 0));
-	EXPECT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(GSCHED_SLOTS, stat_of(text, "adopted"));
 	EXPECT_GT(slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid()), 0);

@@ -68,8 +68,6 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 		pthread_cond_wait(&f->changed, &f->lock);
 	f->last_attach = (struct gsched_attach){ 0 };
 	memcpy(&f->last_attach, req, req->size);
-	if (f->first_attach_only && req->size > offsetof(struct gsched_attach, channel_group))
-		err = EINVAL;
 	if (err) {
 		reply(fd, head, err, NULL, 0, NULL, 0);
 		return;
@@ -116,6 +114,7 @@ static void grant(struct fake *f, int fd, const struct gsp_header *head, struct 
 		gsched_socket_send(fd, &msg, sizeof(msg), NULL, 0);
 	}
 	req->window = window;
+	req->state = GSCHED_STATE_GRANTED;
 	if (f->arb && req->slot < GSCHED_SLOTS)
 		__atomic_store_n(&f->arb->slot[req->slot].window, window, __ATOMIC_RELEASE);
 	reply(fd, head, f->submit_err, req, sizeof(*req), NULL, 0);
@@ -132,7 +131,6 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	switch (head->type) {
 	case GSP_INFO:
 		f->infos++;
-		((struct gsched_info *)body)->features = f->features;
 		reply(fd, head, 0, body, sizeof(struct gsched_info), NULL, 0);
 		break;
 	case GSP_ATTACH:
@@ -274,7 +272,7 @@ void fake_restart(struct fake *f)
 	struct fake old = *f;
 
 	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags,
-			    .features = old.features, .rewrite_err = old.rewrite_err };
+			    .rewrite_err = old.rewrite_err };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, old.dir);
@@ -286,7 +284,7 @@ void fake_restart(struct fake *f)
 
 void fake_start(struct fake *f)
 {
-	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS, .features = GSCHED_FEATURE_STREAM };
+	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, "/tmp/gsched-test-XXXXXX");

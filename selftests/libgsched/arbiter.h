@@ -24,15 +24,12 @@ struct fake {
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	uint32_t sms, lease, flags, mode, share, priority, top_priority;
-	uint64_t features;
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
 	unsigned int rewrite_us;	/* each one takes so long */
 	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
-	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the
-					 * structure */
 	uint64_t window;		/* granted; 0: the whole device */
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */

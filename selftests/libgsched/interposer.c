@@ -91,14 +91,12 @@ static void windows(void)
 	unsetenv("GSCHED_LIMIT_BY");
 	setenv("GSCHED_CLASS", "H_M", 1);
 	fake_begin(GSCHED_LEASE_NONE);
-	f.features |= GSCHED_FEATURE_INTENSITY;
 	run(true, what, &r);
 	ok(f.last_submit.size == sizeof(f.last_submit) &&
 	   f.last_submit.intensity == GSCHED_INTENSITY_H_M, "the arbiter is told of GSCHED_CLASS");
 	fake_stop(&f);
 	setenv("GSCHED_CLASS", "high", 1);
 	fake_begin(GSCHED_LEASE_FREE);
-	f.features |= GSCHED_FEATURE_INTENSITY;
 	run(true, what, &r);
 	ok(f.cl && strstr(f.cl->header.why, "GSCHED_CLASS=high: neither unknown, L_C and so on nor "
 			  "H_M; taken for unknown"),

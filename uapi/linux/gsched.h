@@ -14,11 +14,11 @@
  *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of
  *    range; E2BIG the unknown tail is not zero; EOPNOTSUPP unknown flag or a reserved field not
  *    zero, or a reserved tier; ENOENT no such device; EBUSY already attached, or the slot is in
- *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; EAGAIN would wait; ENOSPC the
+ *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; ENOSPC the
  *    device has as many clients as it takes; EDQUOT the user has half of the places that others
  *    leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
  *    ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has
- *    changed.
+ *    changed. EAGAIN is of read(2) only.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity
  *    of one SM.
  *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as
@@ -51,14 +51,8 @@
 
 /* struct gsched_info.features */
 #define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
-/* bit 1 is not used any more */
-#define GSCHED_FEATURE_STREAM	(1ULL << 2)	/* struct gsched_submit.stream */
-#define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
-/* launches under a lease are counted: struct gsched_cl_header.leased_* */
-#define GSCHED_FEATURE_LEASED	(1ULL << 4)
-/* channel groups, time slices, turns: GSCHED_IOC_REPORT */
-#define GSCHED_FEATURE_BANDS	(1ULL << 5)
-#define GSCHED_FEATURE_INTENSITY	(1ULL << 6)	/* struct gsched_submit.intensity */
+#define GSCHED_FEATURE_FORCE	(1ULL << 1)	/* GSCHED_DEVICE_DEL_FORCE */
+#define GSCHED_FEATURE_BANDS	(1ULL << 2)	/* channel groups, time slices, turns */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -193,8 +187,12 @@ struct gsched_attach {
 #define GSCHED_INTENSITY_H_M	5
 #define GSCHED_INTENSITY__MAX	GSCHED_INTENSITY_H_M
 
+/* What became of a task: struct gsched_submit.state, and GSCHED_A_STATE of netlink */
+#define GSCHED_STATE_QUEUED	1	/* it waits for its grant */
+#define GSCHED_STATE_GRANTED	2	/* it may launch, or runs */
+
 /* struct gsched_submit.flags */
-/* EAGAIN instead of waiting; the task stays queued, EVENT_GRANT follows */
+/* return at once, even if the task has to wait: it is queued then, and EVENT_GRANT follows */
 #define GSCHED_SUBMIT_NOWAIT	(1U << 0)
 #define GSCHED_SUBMIT__ALL	(GSCHED_SUBMIT_NOWAIT)
 
@@ -209,17 +207,15 @@ struct gsched_attach {
  * @blocks: block-tasks of the grid, not 0
  * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
  * @block_ns: predicted time of one block-task: bounds the eviction delay. 0 unknown
- * @window: out: what was granted, as in struct gsched_arb_slot
  * @stream: any number that is the same for tasks that the client knows to run one after another, in
- *	the order of their SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there
- *	in the first version: SUBMIT takes a structure that ends before it
+ *	the order of their SUBMITs (a CUDA stream's), and different for others. 0 unknown
  * @intensity: GSCHED_INTENSITY_*, EINVAL above GSCHED_INTENSITY__MAX. A hint, for policy corun:
- *	which kernels may run side by side. Not there before
- *	GSCHED_FEATURE_INTENSITY
- * @__reserved: must be 0
+ *	which kernels may run side by side
+ * @state: out: GSCHED_STATE_GRANTED; with GSCHED_SUBMIT_NOWAIT also GSCHED_STATE_QUEUED
+ * @window: out: what was granted, as in struct gsched_arb_slot; 0 while it is queued
  *
- * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and
- * the task is withdrawn.
+ * Returns 0 once the task may launch, with GSCHED_SUBMIT_NOWAIT as soon as it is queued. A signal
+ * during the wait: EINTR and the task is withdrawn. After any error there is no task.
  */
 struct gsched_submit {
 	__u32 size;
@@ -231,10 +227,10 @@ struct gsched_submit {
 	__aligned_u64 blocks;
 	__aligned_u64 predicted_ns;
 	__aligned_u64 block_ns;
-	__aligned_u64 window;
 	__aligned_u64 stream;
 	__u32 intensity;
-	__u32 __reserved;
+	__u32 state;
+	__aligned_u64 window;
 };
 
 /* struct gsched_complete.flags */
