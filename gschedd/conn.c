@@ -176,6 +176,14 @@ static int send_event(struct conn *conn, const struct gsched_event *event)
 	return send_packet(conn, &p, sizeof(p), NULL, 0);
 }
 
+/* One that concerns no slot */
+static int send_event_of_client(struct conn *conn, uint32_t type)
+{
+	const struct gsched_event ev = { .size = sizeof(ev), .type = type, .time_ns = now_ns() };
+
+	return send_event(conn, &ev);
+}
+
 /* Replies first, then grants, then events, so that an event of a slot never overtakes its grant. */
 static int conn_flush(struct conn *conn)
 {
@@ -212,15 +220,13 @@ static int conn_flush(struct conn *conn)
 		conn->events &= conn->events - 1;
 	}
 	if (conn->band_due) {
-		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_BAND,
-							       .time_ns = now_ns() });
+		err = send_event_of_client(conn, GSCHED_EVENT_BAND);
 		if (err)
 			return err;
 		conn->band_due = false;
 	}
 	if (conn->gone_due) {
-		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_GONE,
-							       .time_ns = now_ns() });
+		err = send_event_of_client(conn, GSCHED_EVENT_GONE);
 		if (err)
 			return err;
 		conn->gone_due = false;

@@ -47,6 +47,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 			type = GSCHED_EVENT_GROW;
 	}
 	*event = (struct gsched_event) {
+		.size = sizeof(*event),
 		.type = type,
 		.slot = task->slot,
 		.seq = task->seq,

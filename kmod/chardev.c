@@ -30,6 +30,8 @@ static_assert(offsetof(struct gsched_report, slice_error) == 16);
 static_assert(offsetof(struct gsched_report, prioritised) == 20);
 static_assert(offsetof(struct gsched_report, block_us) == 24);
 static_assert(sizeof(struct gsched_event) == 32);
+static_assert(offsetof(struct gsched_event, type) == 4);
+static_assert(offsetof(struct gsched_event, window) == 16);
 
 /* One call: the caller's structure, and where to put the answer */
 struct gsched_cmd {
@@ -232,11 +234,11 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 		if (!gsched_client_live(client) && !is_gone(client))
 			return done ?: -ENOTCONN;
 		if (gsched_client_event(client, &event)) {
-			if (copy_to_user(buf + done, &event, sizeof(event))) {
+			if (copy_to_user(buf + done, &event, event.size)) {
 				gsched_client_event_back(client, &event);
 				return done ?: -EFAULT;
 			}
-			done += sizeof(event);
+			done += event.size;
 			continue;
 		}
 		if (done)

@@ -395,6 +395,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 		WRITE_ONCE(client->gone_read, true);
 		spin_unlock_bh(&client->dev->lock);
 		*event = (struct gsched_event) {
+			.size = sizeof(*event),
 			.type = GSCHED_EVENT_GONE,
 			.time_ns = ktime_get_ns(),
 		};
@@ -409,6 +410,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 		clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
 		*event = (struct gsched_event) {
+			.size = sizeof(*event),
 			.type = GSCHED_EVENT_BAND,
 			.time_ns = client->band_ns,
 		};

@@ -442,7 +442,7 @@ bool next_event(struct peer_client *c, struct gsched_event *ev, int timeout_ms)
 	if (!receive(c->s, &r, timeout_ms) || r.h.type != GSP_EVENT || r.len != sizeof(*ev))
 		return false;
 	memcpy(ev, r.body, sizeof(*ev));
-	return true;
+	return ev->size == sizeof(*ev);
 }
 
 uint32_t page_limit(const struct peer_client *c, unsigned int slot)

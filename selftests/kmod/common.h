@@ -227,7 +227,8 @@ static inline bool any_event(int fd, struct gsched_event *event)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	return poll(&p, 1, 10000) == 1 && (p.revents & POLLIN) && read(fd, event, sizeof(*event)) == sizeof(*event);
+	return poll(&p, 1, 10000) == 1 && (p.revents & POLLIN) && read(fd, event, sizeof(*event)) == sizeof(*event) &&
+	       event->size == sizeof(*event);
 }
 
 /* The same, of a slot: what the client is told of its band is passed over */

@@ -61,7 +61,13 @@ TEST_F(event, quota_lowered_and_raised)
 	/* two changes before it is read: one event, the last state */
 	ASSERT_EQ(0, put("7", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, put("9", CONFIG "/" DEV_NAME "/capsm.max"));
-	EXPECT_EQ(sizeof(two), read(self->a, two, sizeof(two)));
+	/* only whole ones, each with its size */
+	EXPECT_EQ(-1, read(self->a, two, sizeof(two[0]) - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(sizeof(two[0]), read(self->a, two, sizeof(two) - 1));
+	EXPECT_EQ(sizeof(two[0]), two[0].size);
+	EXPECT_EQ(sizeof(two[1]), read(self->a, &two[1], sizeof(two[1])));
+	EXPECT_EQ(sizeof(two[1]), two[1].size);
 	EXPECT_EQ(GSCHED_EVENT_GROW, two[0].type);
 	EXPECT_EQ(9 * GSCHED_CAPSM, two[0].window);
 	/* behind the slots comes the share of time that goes with the quota */

@@ -107,8 +107,8 @@ static void grant(struct fake *f, int fd, const struct gsp_header *head, struct 
 			struct gsched_event ev;
 		} msg = {
 			.head = { .type = GSP_EVENT },
-			.ev = { .type = GSCHED_EVENT_EVICT, .slot = i, .seq = 100 + i,
-				.window = i },
+			.ev = { .size = sizeof(msg.ev), .type = GSCHED_EVENT_EVICT, .slot = i,
+				.seq = 100 + i, .window = i },
 		};
 
 		gsched_socket_send(fd, &msg, sizeof(msg), NULL, 0);
@@ -339,16 +339,22 @@ void fake_grant(struct fake *f)
 
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window)
 {
+	struct gsched_event ev = { .size = sizeof(ev), .type = type, .slot = slot, .seq = seq,
+				   .window = window };
+
+	fake_event_of(f, &ev, sizeof(ev));
+}
+
+void fake_event_of(struct fake *f, const struct gsched_event *ev, size_t len)
+{
 	struct {
 		struct gsp_header head;
-		struct gsched_event ev;
-	} msg = {
-		.head = { .type = GSP_EVENT },
-		.ev = { .type = type, .slot = slot, .seq = seq, .window = window },
-	};
+		char ev[GSCHED_EVENT_SIZE_MAX];
+	} msg = { .head = { .type = GSP_EVENT } };
 
+	memcpy(msg.ev, ev, len < sizeof(*ev) ? len : sizeof(*ev));
 	pthread_mutex_lock(&f->lock);
-	gsched_socket_send(f->conn, &msg, sizeof(msg), NULL, 0);
+	gsched_socket_send(f->conn, &msg, sizeof(msg.head) + len, NULL, 0);
 	pthread_mutex_unlock(&f->lock);
 }
 

@@ -61,6 +61,8 @@ void fake_grant(struct fake *f);	/* the held SUBMIT is granted */
 void fake_rewrite(struct fake *f);	/* the held REWRITE is answered, later ones at once */
 void fake_attach(struct fake *f);	/* the held ATTACH is answered, later ones at once */
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window);
+/* In a packet of @len bytes: what stands behind the structure is zero */
+void fake_event_of(struct fake *f, const struct gsched_event *ev, size_t len);
 void fake_window(struct fake *f, uint32_t slot, uint64_t window);	/* page only */
 /* Wait until *@counter is at least @n; false after ten seconds. */
 bool fake_wait(struct fake *f, const unsigned int *counter, unsigned int n);

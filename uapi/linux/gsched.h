@@ -304,24 +304,30 @@ struct gsched_report {
 /* slice_us, flags, share or in_flight_us of the arbiter's page changed; @slot and @seq are 0 */
 #define GSCHED_EVENT_BAND	5
 
+#define GSCHED_EVENT_SIZE_MAX	256	/* no event is longer */
+
 /**
- * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when
- * there is one
+ * struct gsched_event - one event
+ * @size: of this one, in bytes: a multiple of 8, no less than this structure
  * @type: GSCHED_EVENT_*
  * @slot: whose
  * @seq: task
- * @__reserved: 0
  * @window: the window now, as in struct gsched_arb_slot
  * @time_ns: CLOCK_MONOTONIC of the decision
  *
+ * read(2) returns events one behind the other, each whole; poll(2) says POLLIN when there is one. A
+ * later arbiter may have longer events, and types that are not here: a reader goes on by @size,
+ * takes the head that it knows of a longer event, and skips one of a type that it does not know.
+ *
  * Events of one slot coalesce: only the last state is kept until it is read, so none is ever lost.
- * read(2): EINVAL if the buffer is smaller than one event, EAGAIN with O_NONBLOCK.
+ * read(2): EINVAL if the buffer is too small for the first event, which one of
+ * GSCHED_EVENT_SIZE_MAX never is; EAGAIN with O_NONBLOCK.
  */
 struct gsched_event {
+	__u32 size;
 	__u32 type;
 	__u32 slot;
 	__u32 seq;
-	__u32 __reserved;
 	__aligned_u64 window;
 	__aligned_u64 time_ns;
 };
