@@ -189,7 +189,7 @@ static bool can_run(const struct gsc_task *task)
 	const struct gsc_group *group;
 
 	for (group = task->client->seat; group; group = group->parent)
-		if (gsc_is_block(task) && gsc_group_max(group) < gsc_least(task))
+		if (gsc_is_block(task) && gsc_group_max(group) < gsc_weight(task))
 			return false;
 	return true;
 }
@@ -652,7 +652,7 @@ static u32 least_use(const struct gsc_client *client)
 
 	list_for_each_entry(task, &client->tasks, peer)
 		if (task->want && gsc_is_block(task))
-			return gsc_least(task);
+			return gsc_weight(task);
 	return 1;
 }
 
@@ -716,7 +716,7 @@ static bool assign(struct gsc_client *client)
 			task->alloc = max(min(min(task->want, client->fair * GSCHED_CAPSM),
 					      client->alloc),
 					  min(task->want, kept));
-		else if (client->alloc >= gsc_least(task))
+		else if (client->alloc >= gsc_weight(task))
 			task->alloc = client->alloc;
 		open = open && task->alloc;
 		fed |= open;

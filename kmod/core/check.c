@@ -475,7 +475,7 @@ static int check_tasks(const struct gsc_client *client)
 			continue;
 		}
 		if (task->window &&
-		    (!open || task->window != client->window || task->window < gsc_least(task)))
+		    (!open || task->window != client->window || task->window < gsc_weight(task)))
 			return 16;
 		open = open && task->window;
 		has |= task->window != 0;

@@ -371,7 +371,8 @@ struct gsc_task {
 	/* SMs it could use, if it was granted when it was submitted, else 0 */
 	u32 room;
 	bool is_new;			/* submitted since the last commit */
-	bool adopted;			/* blocks_per_sm is a guess */
+	bool adopted;			/* launched under a lease, as its page told */
+	u64 before_ns;			/* how long before, on all that it could fill */
 	/* in the resumable form: its block-tasks can be left in their middle */
 	bool midway;
 	bool overdue;			/* opaque, and equals no longer wait for its end */

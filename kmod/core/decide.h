@@ -66,10 +66,10 @@ bool gsc_page_is_over(const struct gsc_task *task);	/* its page says so */
 /* Its page says that it has seen its window, and that @n left since @before had */
 bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n);
 /*
- * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
- * It counts for what the task is charged; no window is too small for it. As gsc_submit()
+ * A task that its client launched under a lease: it runs already, since @since, as the client says;
+ * before it attached or after @now counts as @now. As gsc_submit()
  */
-int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 since, u64 now);
 
 /* delay.c: how long it takes until evicted workers are gone */
 static inline bool gsc_delay_is_measured(const struct gsc_task *task)
@@ -380,16 +380,10 @@ static inline bool gsc_band_closed(const struct gsc_band *band)
 	return band->flags & GSCHED_ARB_CLOSED;
 }
 
-/* Capacity of one worker */
+/* Capacity of one worker: with less than that it cannot run */
 static inline u32 gsc_weight(const struct gsc_task *task)
 {
 	return GSCHED_CAPSM / task->blocks_per_sm;
-}
-
-/* With less than that it cannot run */
-static inline u32 gsc_least(const struct gsc_task *task)
-{
-	return task->adopted ? GSCHED_CAPSM / GSC_BLOCKS_PER_SM_MAX : gsc_weight(task);
 }
 
 /* Of two times, where 0 is never */

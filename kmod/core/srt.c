@@ -54,7 +54,9 @@ static u64 predicted(const struct gsc_task *task)
 
 static u64 had_so_far(const struct gsc_task *task)
 {
-	return min(div_u64(task->usage, gsc_packed(task, task->demand)), U64_MAX / 8);
+	u64 had = div_u64(task->usage, gsc_packed(task, task->demand));
+
+	return min(had + min(task->before_ns, U64_MAX / 8), U64_MAX / 8);
 }
 
 static u64 remaining(struct gsc_client *client)

@@ -126,6 +126,12 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 		task->state = GSC_TASK_RUNNING;
 		task->granted = dev->now;
 		waited = dev->now - task->submitted;
+		/* adopted in this commit: it did not wait, but has run since its launch */
+		if (task->is_new && task->before_ns) {
+			task->granted -= task->before_ns;
+			task->submitted = task->granted;
+			waited = 0;
+		}
 	}
 	if (gsc_delay_is_measured(task) && why == GSC_GROW)
 		gsc_delay_grow(task);
@@ -394,6 +400,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->granted = 0;
 	task->ran = 0;
 	task->usage = 0;
+	task->before_ns = 0;
 	task->evictions = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
@@ -428,9 +435,13 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	return begin_task(client, req, false, now);
 }
 
-int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now)
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 since, u64 now)
 {
-	return begin_task(client, req, true, now);
+	int ret = begin_task(client, req, true, now);
+
+	if (!ret && since >= client->attached_at && since < client->dev->now)
+		client->task[req->slot]->before_ns = client->dev->now - since;
+	return ret;
 }
 
 /*

@@ -444,14 +444,14 @@ static void less_than_a_worker_waits(void)
 	EXPECT_WINDOW(task(0, 0), 0.125);
 }
 
-/* A running task, found in its client's page: how many of its blocks an SM hosts is a guess */
-static void adopted_runs_in_the_smallest_window(void)
+/* A running task, found in its client's page, is treated like one that was submitted */
+static void adopted_runs_in_a_window_for_its_workers(void)
 {
 	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
 
 	attach(1);
-	req.blocks_per_sm = 1;
-	EXPECT(gsc_adopt(&client[0], &req, clock_ns) == 0);
+	req.blocks_per_sm = 2;
+	EXPECT(gsc_adopt(&client[0], &req, clock_ns, clock_ns) == 0);
 	checked();
 	EXPECT(task(0, 0)->window == ALL);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
@@ -459,13 +459,33 @@ static void adopted_runs_in_the_smallest_window(void)
 	clock_ns += MS;
 	gsc_tick(&dev, clock_ns);
 	EXPECT(task(0, 0)->usage == MS * SM / 2);
+	/* none of its workers could run */
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.4"));
+	EXPECT(task(0, 0)->window == 0);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "max"));
 	EXPECT(task(0, 0)->window == ALL);
-	EXPECT(complete(0, 0) == 0);
-	/* the next one in the slot is submitted, by somebody who knows */
-	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
-	EXPECT(gsc_submit(&client[0], &req, clock_ns) == QUEUED);
 	checked();
+}
+
+/* It has run since it was launched, if its client tells a time that can be true */
+static void adopted_has_run_since_its_launch(void)
+{
+	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
+	const u64 since[] = { 1, 2 * MS, 5 * MS, 5 * MS + 1, U64_MAX };
+
+	for (size_t i = 0; i < ARRAY_SIZE(since); i++) {
+		setup();
+		clock_ns = 2 * MS;
+		attach(1);
+		clock_ns = 5 * MS;
+		EXPECT(gsc_adopt(&client[0], &req, since[i], clock_ns) == 0);
+		EXPECT(task(0, 0)->granted == (i == 1 ? 2 * MS : 5 * MS));
+		EXPECT(dev.root.stats.wait.us == 0);
+		EXPECT(gsc_complete(&client[0], &(struct gsched_complete){
+			.size = sizeof(struct gsched_complete), .seq = 1, .ran_ns = U64_MAX },
+			clock_ns) == 0);
+		EXPECT(task(0, 0)->ran == (i == 1 ? 3 * MS : 0));
+	}
 }
 
 static void adopted_shares_a_fraction(void)
@@ -473,10 +493,10 @@ static void adopted_shares_a_fraction(void)
 	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
 
 	attach(1);
-	req.blocks_per_sm = 1;
+	req.blocks_per_sm = 2;
 	EXPECT(!gsc_client_attach(&client[1], &group[0], GSCHED_ATTACH_MPS, 0, clock_ns));
-	EXPECT(gsc_adopt(&client[0], &req, clock_ns) == 0);
-	EXPECT(gsc_adopt(&client[1], &req, clock_ns) == 0);
+	EXPECT(gsc_adopt(&client[0], &req, clock_ns, clock_ns) == 0);
+	EXPECT(gsc_adopt(&client[1], &req, clock_ns, clock_ns) == 0);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "1.5"));
 	EXPECT_WINDOW(task(0, 0), 1);
 	EXPECT(task(1, 0)->window == SM / 2);
@@ -774,7 +794,8 @@ static const struct {
 	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent),
 	TEST(overcommitted_min_is_scaled),
 	TEST(min_deep_below_is_kept), TEST(fractional_max), TEST(less_than_a_worker_waits),
-	TEST(adopted_runs_in_the_smallest_window), TEST(adopted_shares_a_fraction),
+	TEST(adopted_runs_in_a_window_for_its_workers),
+		TEST(adopted_has_run_since_its_launch), TEST(adopted_shares_a_fraction),
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
 	TEST(temporal_one_client_at_a_time),
 	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),

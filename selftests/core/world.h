@@ -110,9 +110,9 @@ static inline int submit_committed(struct gsc_client *client, const struct gsche
 #define gsc_submit submit_committed
 
 static inline int adopt_committed(struct gsc_client *client, const struct gsched_submit *req,
-				  u64 now)
+				  u64 since, u64 now)
 {
-	int ret = committed(client->dev, now, gsc_adopt(client, req, now));
+	int ret = committed(client->dev, now, gsc_adopt(client, req, since, now));
 
 	return ret ? ret : answer(client->task[req->slot]);
 }

@@ -245,14 +245,17 @@ static void leases(void)
 	slot->blocks = 100000;
 	slot->predicted_ns = 1000000;
 	slot->tier = GSCHED_TIER_BLOCK;
+	slot->blocks_per_sm = 2;
+	slot->intensity = GSCHED_INTENSITY_M_C;
+	slot->stream = 4711;
 	slot->launched = SMS * 2;
 	__atomic_store_n(&slot->seq, 41, __ATOMIC_SEQ_CST);
 	attach(&b, GSCHED_ATTACH_MPS);
 	is(submit(&b, &req), 0, "someone else comes");
 	ok(a.arb->header.lease != GSCHED_LEASE_FREE, "LEASE_FREE is withdrawn");
 	text = status_text();
-	ok(strstr(text, "\"seq\":41") && strstr(text, "\"blocks\":100000"),
-	   "the launch is found on the page");
+	ok(strstr(text, "\"seq\":41") && strstr(text, "\"blocks\":100000") &&
+	   strstr(text, "\"stream\":\"4711\""), "the launch is found on the page, as it is stated");
 	free(text);
 	ok(page_limit(&a, 7) < FULL || page_limit(&b, 0) < FULL,
 	   "the two do not both have everything");
@@ -270,7 +273,8 @@ static void leases(void)
 		a.cl->slot[i] = (struct gsched_cl_slot){ .seq = 100 + i, .blocks = UINT64_MAX,
 							 .tier = UINT32_MAX,
 			.launched = UINT32_MAX, .predicted_ns = UINT64_MAX, .start_ns = UINT64_MAX,
-			.left = UINT32_MAX };
+			.left = UINT32_MAX, .blocks_per_sm = UINT32_MAX, .intensity = UINT32_MAX,
+			.block_ns = UINT64_MAX, .launch_ns = UINT64_MAX };
 	}
 	memset(a.cl->header.why, 0xff, sizeof(a.cl->header.why));
 	memset((void *)a.cl->header.managed, 0xff, sizeof(a.cl->header.managed));

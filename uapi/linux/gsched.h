@@ -391,8 +391,8 @@ struct gsched_event {
 
 /**
  * struct gsched_arb_header - first page of the arbiter's mapping, written by the arbiter only
- * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first stores seq, blocks and
- *	predicted_ns in its slot, then a full fence, then reads @lease again. The arbiter stores
+ * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first fills its
+ *	line of the slot, @seq last, then a full fence, then reads @lease again. The arbiter stores
  *	@lease, then a full fence, then reads the slots: so a launch is either seen by the arbiter
  *	or submitted by the client.
  * @mode: GSCHED_MODE_*
@@ -440,34 +440,50 @@ struct gsched_arb_page {
 };
 
 /**
- * struct gsched_cl_slot - one task slot as the client and its GPU report it, one cache line
- * @seq: client: the task in the slot, 0 none
+ * struct gsched_cl_slot - one task slot as the client and its GPU report it, two cache lines: the
+ * first is written by the client, the second by the GPU and, before a launch, by the client
+ * @seq: the task in the slot, 0 none. Stored last: what else is in the line is of this task then
+ * @tier: as in struct gsched_submit, like all up to @stream
+ * @blocks_per_sm: likewise. What a launch under a lease states is all that the arbiter learns of it
+ * @intensity: likewise
+ * @blocks: likewise
+ * @predicted_ns: likewise
+ * @block_ns: likewise
+ * @stream: likewise
+ * @launch_ns: CLOCK_MONOTONIC of the launch under a lease: how far the task is when it is found.
+ *	0 not known
+ * @launched: workers launched for the task, wings included. 0 for a task that is not tier block
+ * @__reserved_client: must be 0
+ * @start_ns: %globaltimer at the first worker's start, 0 not started
+ * @end_ns: %globaltimer when the last block-task was done, 0 not ended
  * @retired: the stream: seq of the last task whose launch ended and whose done gate opened
- * @launched: client: workers launched for the task, wings included. 0 for a task that is not tier
- *	block
- * @left: GPU: workers that left before the end, because the window excluded them
- * @seen_limit: GPU: the window that the running kernel acts on
- * @wings_retired: the wing streams: wings of the task that ended
- * @blocks: client: block-tasks of the grid
- * @predicted_ns: client: as in struct gsched_submit
- * @start_ns: GPU: %globaltimer at the first worker's start, 0 not started
- * @end_ns: GPU: %globaltimer when the last block-task was done, 0 not ended
- * @finished: GPU: seq, when the last block-task was done
- * @tier: client: GSCHED_TIER_*
+ * @finished: seq, when the last block-task was done
+ * @left: workers that left before the end, because the window excluded them
+ * @seen_limit: the window that the running kernel acts on
+ * @__reserved_gpu: must be 0
+ *
+ * Where memory is cached in lines of 128 bytes, or the one beside a line of 64 is fetched with it, a
+ * slot shares its line with no other one.
  */
 struct gsched_cl_slot {
 	__u32 seq;
-	__u32 retired;
-	__u32 launched;
-	__u32 left;
-	__u32 seen_limit;
-	__u32 wings_retired;
+	__u32 tier;
+	__u32 blocks_per_sm;
+	__u32 intensity;
 	__aligned_u64 blocks;
 	__aligned_u64 predicted_ns;
+	__aligned_u64 block_ns;
+	__aligned_u64 stream;
+	__aligned_u64 launch_ns;
+	__u32 launched;
+	__u32 __reserved_client;
 	__aligned_u64 start_ns;
 	__aligned_u64 end_ns;
+	__u32 retired;
 	__u32 finished;
-	__u32 tier;
+	__u32 left;
+	__u32 seen_limit;
+	__u32 __reserved_gpu[8];
 };
 
 /**
