@@ -138,7 +138,7 @@ static int check_timer(const struct gsc_device *dev)
 	if (dev->pass_timer)
 		timer = min(timer, dev->pass_timer);
 	if (dev->policy == &gsc_policy_plan)
-		timer = min(timer, dev->plan_until);
+		timer = min(timer, dev->data.plan.until);
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->resumes)
 			timer = min(timer, client->resumes_until);
@@ -550,9 +550,9 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 	}
 	if (block > gsc_group_max(group))
 		return 42;
-	if (group->seen == band->stamp && band->guarantees && !band->fractional &&
-	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !group->claimed_below && group->asked &&
-	    footprint < min(group->reserve, group->asked))
+	if (group->run.seen == band->stamp && band->guarantees && !band->fractional &&
+	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !group->run.claimed_below && group->run.asked &&
+	    footprint < min(group->run.reserve, group->run.asked))
 		return 43;
 	return 0;
 }
@@ -637,7 +637,7 @@ static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
 	u64 sum = band->kept_free * GSCHED_CAPSM;
 
 	if (band->claims && group->parent)
-		sum = group->seen == band->stamp ? group->kept_free * GSCHED_CAPSM :
+		sum = group->run.seen == band->stamp ? group->run.kept_free * GSCHED_CAPSM :
 						   gsc_group_max(group);
 
 	list_for_each_entry(client, &band->members, member)

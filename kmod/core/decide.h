@@ -170,17 +170,17 @@ static inline bool gsc_is_planned(const struct gsc_group *group)
 {
 	const struct gsc_device *dev = group->dev;
 
-	return gsc_has_plan(dev) && group->plan_round == dev->plan_round;
+	return gsc_has_plan(dev) && group->data.plan.round == dev->data.plan.round;
 }
 
 static inline u32 gsc_group_max(const struct gsc_group *group)
 {
-	return gsc_is_planned(group) ? min(group->max, group->plan_max) : group->max;
+	return gsc_is_planned(group) ? min(group->max, group->data.plan.max) : group->max;
 }
 
 static inline u32 gsc_group_min(const struct gsc_group *group)
 {
-	return gsc_is_planned(group) ? max(group->min, group->plan_min) : group->min;
+	return gsc_is_planned(group) ? max(group->min, group->data.plan.min) : group->min;
 }
 
 /*
@@ -257,6 +257,12 @@ static inline void gsc_sort(struct gsc_band *band)
  * per mille
  */
 u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n);
+static inline void gsc_policy_moved(struct gsc_client *client)
+{
+	if (client->dev->policy->moved)
+		client->dev->policy->moved(client);
+}
+
 void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy);
 /*
  * The policy broke its contract, as @what says: hpf takes its place, and the commit decides once

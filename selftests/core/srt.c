@@ -146,8 +146,8 @@ static void a_lie_gains_nothing(void)
 				pass(5 * MS + 50 * US);
 				complete(0, 0);
 			}
-			EXPECT(client[0].overrun_ns == 5 * MS - 1);
-			EXPECT(!client[1].overrun_ns);
+			EXPECT(client[0].data.srt.overrun_ns == 5 * MS - 1);
+			EXPECT(!client[1].data.srt.overrun_ns);
 		}
 		EXPECT(first == 1);
 	}
@@ -188,7 +188,7 @@ static void honest_predictions(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		begin(2, false);
 		run_alone(cases[i].word, cases[i].ns);
-		EXPECT(!client[0].overrun_ns);
+		EXPECT(!client[0].data.srt.overrun_ns);
 	}
 }
 
