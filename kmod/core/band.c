@@ -106,6 +106,7 @@ static void enter_band(struct gsc_client *client, struct gsc_band *band)
 		list_add_tail(&task->node, &band->tasks);
 	band->n_active += client->n_tasks != 0;
 	band->n_tasks += client->n_tasks;
+	band->n_opaque += client->n_opaque;
 	gsc_pass_join(client);
 	client->dev->bands_stale = true;
 }
@@ -183,6 +184,7 @@ static void leave_band(struct gsc_client *client)
 		list_del_init(&task->node);
 	band->n_active -= client->n_tasks != 0;
 	band->n_tasks -= client->n_tasks;
+	band->n_opaque -= client->n_opaque;
 	gsc_pass_leave(client);
 	gsc_client_deactivate(client);
 	list_del_init(&client->member);

@@ -64,14 +64,14 @@ static bool check_demand(const struct gsc_client *client)
 static int check_clients(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
-	u32 clients = 0, tasks, slot;
+	u32 clients = 0, tasks, opaque, slot;
 
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->dev != dev || client->group->dev != dev || client->home->dev != dev)
 			return 1;
 		if (!check_seat(client))
 			return 120;
-		for (tasks = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
+		for (tasks = 0, opaque = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
 			const struct gsc_task *task = client->task[slot];
 
 			if (!task)
@@ -84,8 +84,9 @@ static int check_clients(const struct gsc_device *dev)
 			if (list_empty(&task->peer) != list_empty(&task->node))
 				return 4;
 			tasks += task->state != GSC_TASK_NONE;
+			opaque += task->state != GSC_TASK_NONE && !gsc_is_block(task);
 		}
-		if (tasks != client->n_tasks)
+		if (tasks != client->n_tasks || opaque != client->n_opaque)
 			return 5;
 		if (!check_demand(client))
 			return 143;
@@ -490,7 +491,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 {
 	const struct gsc_client *client;
 	const struct gsc_task *task;
-	u32 tasks = 0;
+	u32 tasks = 0, opaque = 0;
 	int ret;
 
 	list_for_each_entry(client, &band->members, member) {
@@ -498,6 +499,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 		if (ret)
 			return ret;
 		tasks += client->n_tasks;
+		opaque += client->n_opaque;
 		if (!client->window)
 			continue;
 		if (dev->mode == GSCHED_MODE_TEMPORAL && *owner && *owner != band)
@@ -511,7 +513,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 			return 22;
 		tasks--;
 	}
-	return tasks ? 24 : 0;
+	return tasks || opaque != band->n_opaque ? 24 : 0;
 }
 
 /*

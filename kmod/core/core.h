@@ -35,7 +35,7 @@ struct gsc_task;
 struct gsc_arb;
 
 /* Why a window changed, for events and tracepoints */
-enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
+enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW, GSC_CHANGES };
 
 /*
  * Actions, for the client to be told, and for traces: what its page says is there already. done()
@@ -107,7 +107,7 @@ struct gsc_stats {
 	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
 	struct gsc_sum wait;	/* submit to grant */
 	u64 tasks;		/* tasks ended */
-	u64 grants, evictions, growths;
+	u64 changes[GSC_CHANGES];	/* of windows, by enum gsc_change */
 	u64 cancelled;
 	u64 events[GSC_EVENT_COUNT];
 };
@@ -290,7 +290,7 @@ struct gsc_band {
 	struct list_head tasks;		/* active ones, sorted by the policy */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
-	u32 n_tasks;			/* in @tasks */
+	u32 n_tasks, n_opaque;		/* in @tasks; of these, not of tier block */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* others make way for it, until the next order() */
@@ -379,7 +379,8 @@ struct gsc_client {
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage and demand are charged */
-	u64 demanded;			/* unit-ns that its groups have not been charged yet */
+	/* that its groups have not been charged yet: unit-ns, and time with capacity */
+	u64 demanded, used, granted_ns;
 	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
@@ -407,7 +408,7 @@ struct gsc_client {
 	/* and as one of those below */
 	u64 block_ns;			/* of its last task in the plain form */
 	struct gsc_forms forms;
-	u32 n_tasks;			/* waiting and running */
+	u32 n_tasks, n_opaque;		/* waiting and running; of these, not of tier block */
 	u32 demand;			/* of the largest of them, units */
 	struct gsc_client_run run;
 	u32 alloc;			/* units: what the allocator gave it */

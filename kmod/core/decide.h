@@ -91,7 +91,8 @@ int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* 
 #define GSC_DEMANDED_MAX	BIT_ULL(62)
 void gsc_demand_charge_long(struct gsc_client *client, u64 ns);
 void gsc_demand_shrink(struct gsc_client *client);	/* its largest task left the list */
-void gsc_demand_flush(struct gsc_client *client);	/* before its groups change, or are read */
+void gsc_used_charge(struct gsc_client *client, u64 ns, u32 units);
+void gsc_client_flush(struct gsc_client *client);	/* before its groups change, or are read */
 /* A client's first task begins; its last one ended */
 void gsc_promise_begin(struct gsc_client *client);
 void gsc_promise_end(struct gsc_client *client);

@@ -358,7 +358,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	gsc_client_count(client, now);
 	list_for_each_entry_safe(task, next, &client->tasks, peer)
 		gsc_task_end(task);
-	gsc_demand_flush(client);
+	gsc_client_flush(client);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);

@@ -374,7 +374,8 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "demanded_usec %llu\n"
 			 "promised_usec %llu\n",
 			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
-			 stats->tasks, stats->grants, stats->evictions, stats->growths,
+			 stats->tasks, stats->changes[GSC_GRANT], stats->changes[GSC_EVICT],
+			 stats->changes[GSC_GROW],
 			 stats->wait.us, stats->cancelled, stats->demanded.us, stats->promised.us);
 }
 

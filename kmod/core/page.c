@@ -374,7 +374,7 @@ void gsc_client_count(struct gsc_client *client, u64 now)
 	const struct gsched_cl_header *header;
 	struct gsc_leased says;
 
-	gsc_demand_flush(client);
+	gsc_client_flush(client);
 	if (!client->cl_page)
 		return;
 	header = &client->cl_page->header;

@@ -184,6 +184,7 @@ static void shared_window_is_charged_once(void)
 	EXPECT(complete(0, 0) == 0);
 	clock_ns += 100 * US;
 	EXPECT(complete(0, 1) == 0);
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 200 * US * 66 && NS(group[0].stats.granted) == 200 * US);
 	EXPECT(task(0, 0)->usage + task(0, 1)->usage == 200 * US * 66 * SM);
 	/* of two small ones the larger: 8 blocks fill one SM, 24 three */
@@ -191,6 +192,7 @@ static void shared_window_is_charged_once(void)
 	EXPECT(submit(0, 1, BLOCK, 24) == 0);
 	clock_ns += 100 * US;
 	gsc_tick(&dev, clock_ns);
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 200 * US * 66 + 100 * US * 3);
 }
 
@@ -296,6 +298,7 @@ static void opaque_queue_counts_for_its_first(void)
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(1, 0), 124);
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "8\n"));
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 100 * US * SMS);
 }
 
