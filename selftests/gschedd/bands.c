@@ -397,27 +397,6 @@ static void settings(void)
 	end(&b, 0);
 }
 
-/* Who attaches with the first version of the structure is told nothing that it does not know */
-static void older_client(void)
-{
-	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group) };
-	struct gsched_event ev;
-	struct peer_client c = { .s = peer() };
-	struct child a;
-	struct reply r;
-
-	memcpy(req.uuid, uuid, sizeof(uuid));
-	is(call_fds(c.s, GSP_ATTACH, &req, req.size, -1, &r), 0, "a client of the first version");
-	reply_free(&r);
-	a = start("a", OWN, 0, NULL);
-	is(header(&a).mode, GSCHED_MODE_SLICED, "cannot set a slice: that is its own affair");
-	ok(status_has("the driver's slice, since its program cannot set one"),
-	   "the status says so");
-	ok(!next_event(&c, &ev, 100), "and it gets no event of a band");
-	end(&a, 0);
-	close(c.s);
-}
-
 static void silent(void)
 {
 	struct shows out;
@@ -506,7 +485,6 @@ int main(void)
 	turns();
 	mps();
 	settings();
-	older_client();
 	silent();
 	ok(status_has("\"clients\":[]") && status_has("\"bands\":[]"), "nothing is left");
 	daemon_stop(SIGTERM);

@@ -336,7 +336,7 @@ TEST_F(band, turns_by_reports)
 	EXPECT_EQ(CLOSED, self->arb[1]->header.flags);
 	/* what it submits waits, too, and there is no lease to launch on */
 	EXPECT_EQ(GSCHED_LEASE_NONE, self->arb[1]->header.lease);
-	EXPECT_EQ(-EAGAIN, submit(self->low[0], 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(self->low[0], 0, 1, GSCHED_SUBMIT_NOWAIT));
 	kill(self->pid[2], SIGKILL);
 	ASSERT_EQ(self->pid[2], waitpid(self->pid[2], NULL, 0));
 	self->pid[2] = 0;
