@@ -135,7 +135,7 @@ static int call_rewrite(struct call_ctx *ctx)
 	const struct gsp_rewrite *req = ctx->body;
 	int err;
 
-	if (req->flags & ~GSP_REWRITE__ALL || req->__reserved)
+	if (req->flags & ~GSP_REWRITE__ALL)
 		return -EOPNOTSUPP;
 	err = rewrite_request(ctx->conn, ctx->h, req, ctx->in_fds[0]);
 	if (!err) {

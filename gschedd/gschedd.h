@@ -394,8 +394,9 @@ void nvml_exit(void);
 /* ---- worker.c: a process that rewrites ---- */
 #define WORKER_NOTES	16
 struct worker_request {
-	uint64_t id, size;
+	uint64_t id, size;		/* size: of the image, which the name follows */
 	uint32_t arch, flags;		/* flags: GSP_REWRITE_* */
+	uint32_t name_size, pad;
 };
 struct worker_reply {
 	uint64_t id;

@@ -52,12 +52,18 @@ enum gsr_insertion {
 	GSR_INSERTIONS
 };
 
+/* Where a parameter is in a kernel's parameter buffer, in bytes */
+struct gsr_param {
+	size_t offset, size;
+};
+
 /* One kernel of a module. Strings live as long as the gsr_rewrite. */
 struct gsr_kernel {
 	const char *name;		/* mangled, as in PTX */
 	enum gsr_tier tier;
 	const char *reason;		/* why this tier; "rewritten" for tier block */
 	unsigned int params;		/* number of original parameters */
+	const struct gsr_param *layout;	/* of these; the twin has them at the same places */
 	size_t param_size;		/* bytes of the original parameter buffer */
 	size_t launch_offset;		/* offset of struct gsr_launch in the new parameter
 					 * buffer */
@@ -122,7 +128,8 @@ struct gsr_rewrite {
 	char *ptx;			/* NUL-terminated: the twins only, a module of its own; NULL
 					 * if there are none */
 	size_t ptx_size;		/* without the NUL */
-	struct gsr_kernel *kernels;	/* every entry of the input, in its order */
+	struct gsr_kernel *kernels;	/* every entry of the input, in its order; with
+					 * gsr_options.kernel that one, if it is there */
 	unsigned int n_kernels;
 	const char *addresses;		/* the twins' table: an array of u64 in constant memory;
 					 * NULL if there are no variables */
@@ -139,6 +146,9 @@ struct gsr_options {
 					 * they cost a little more */
 	bool modes;			/* twins for GSR_LAUNCH_BY_INDEX and gsr_launch.ranges:
 					 * others ignore these */
+	const char *kernel;		/* NULL: all. Else only this one's twin is made, the
+					 * description has only this kernel, and there is no line
+					 * information */
 	unsigned int look;		/* instructions between two checks whether to leave; 0: a
 					 * good default */
 	/*

@@ -20,6 +20,7 @@ struct job {
 	struct gsr_rewrite *out;
 	unsigned int n;
 	bool resumable;
+	const char *kernel;		/* NULL: all */
 	bool suffixed;			/* the input may contain the name of a twin */
 	bool files, names;		/* .file directives, names of inlined functions exist */
 	struct gsr_module printed;
@@ -582,7 +583,7 @@ static void rewrite_module(struct job *j)
 	struct gsr_item *item;
 
 	prepare_module(p);
-	for (item = p->m->first; item; item = item->next) {
+	for (item = p->m->first; item && j->common.lines; item = item->next) {
 		j->files |= gsr_is_file(item);
 		j->names |= gsr_is_debug_str(item);
 	}
@@ -594,7 +595,8 @@ static void rewrite_module(struct job *j)
 		struct gsr_kernel *kernel = &j->out->kernels[j->out->n_kernels];
 		struct twin t = { .j = j, .fn = &p->fns[i], .k = kernel, .own = &own[n] };
 
-		if (!p->fns[i].f->entry || !p->fns[i].f->body)
+		if (!p->fns[i].f->entry || !p->fns[i].f->body ||
+		    (j->kernel && strcmp(p->fns[i].f->name, j->kernel)))
 			continue;
 		j->out->n_kernels++;
 		kernel->name = p->fns[i].f->name;
@@ -663,6 +665,8 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	limit = o.max_input ? o.max_input : INPUT_MAX;
 	name = o.name ? o.name : "<ptx>";
 	j.resumable = o.resumable;
+	j.kernel = o.kernel;
+	j.common.lines = !o.kernel;
 	j.p.look = o.look;
 	j.p.modes = o.modes;
 	if (o.dump)
@@ -701,13 +705,4 @@ nomem:
 	err->status = GSR_ERR_NOMEM;
 	snprintf(err->message, sizeof(err->message), "%.80s: out of memory", name);
 	return err->status;
-}
-
-void gsr_rewrite_free(struct gsr_rewrite *rw)
-{
-	if (!rw)
-		return;
-	free(rw->ptx);
-	gsr_arena_free(rw->arena);
-	memset(rw, 0, sizeof(*rw));
 }

@@ -159,6 +159,8 @@ struct gsched_rewrite_opts {
 	unsigned int arch;	/* 90 for sm_90 */
 	bool resumable;		/* twins that can also suspend a block-task */
 	bool modes;		/* twins for static ranges, and limits by rank and by worker */
+	const char *kernel;	/* only this one, in a module of its own; NULL: all */
+	bool describe;		/* the description only: *ptx is NULL */
 };
 
 /* The same with options. EOPNOTSUPP: the daemon does not know an option. */

@@ -192,6 +192,15 @@ static pid_t spawn(const char *option, va_list ap)
 	return pid;
 }
 
+void daemon_begin(const char *option, ...)
+{
+	va_list ap;
+
+	va_start(ap, option);
+	daemon_pid = spawn(option, ap);
+	va_end(ap);
+}
+
 void daemon_start(const char *option, ...)
 {
 	struct pollfd pfd;

@@ -32,6 +32,8 @@ extern unsigned int daemon_files;	/* the next one's limit of open files; 0: as i
  * says READY=1.
  */
 void daemon_start(const char *option, ...);
+/* the same, but returns at once */
+void daemon_begin(const char *option, ...);
 /* the same, expected to end by itself: its exit status */
 int daemon_spawn(const char *option, ...);
 int daemon_stop(int sig);			/* wait status */

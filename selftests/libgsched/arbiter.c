@@ -120,6 +120,31 @@ static void grant(struct fake *f, int fd, const struct gsp_header *head, struct 
 	reply(fd, head, f->submit_err, req, sizeof(*req), NULL, 0);
 }
 
+static void answer_rewrite(struct fake *f, int fd, const struct gsp_header *head,
+			   const struct gsp_rewrite *req, int image_fd)
+{
+	unsigned int n = 0;
+	int out[2], err;
+
+	f->last_rewrite = *req;
+	f->rewrites++;
+	pthread_cond_broadcast(&f->changed);
+	while (f->hold_rewrites && !f->stop)
+		pthread_cond_wait(&f->changed, &f->lock);
+	usleep(f->rewrite_us);
+	err = f->rewrite_err;
+	if (!err && f->rewriter) {
+		err = f->rewriter(req, image_fd, out, &n);
+	} else {
+		if (!err && !(req->flags & GSP_REWRITE_DESCRIBE))
+			out[n++] = text_fd("the twins");
+		out[n++] = data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION));
+	}
+	reply(fd, head, err, NULL, 0, out, n);
+	while (n)
+		close(out[--n]);
+}
+
 static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsigned int n_fds)
 {
 	struct gsp_header *head = (void *)buf;
@@ -168,23 +193,10 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 			f->block_reports++;
 		}
 		break;
-	case GSP_REWRITE: {
-		int out[2] = { text_fd("the twins"),
-			       data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION)) };
-
-		f->rewrites++;
-		pthread_cond_broadcast(&f->changed);
-		while (f->hold_rewrites && !f->stop)
-			pthread_cond_wait(&f->changed, &f->lock);
-		usleep(f->rewrite_us);
-		if (f->rewrite_err)
-			reply(fd, head, f->rewrite_err, NULL, 0, out + 1, 1);
-		else
-			reply(fd, head, 0, NULL, 0, out, 2);
-		close(out[0]);
-		close(out[1]);
+	case GSP_REWRITE:
+		if (n_fds)
+			answer_rewrite(f, fd, head, body, fds[0]);
 		break;
-	}
 	case GSP_STATUS: {
 		int out = text_fd("{\"backend\": \"daemon\"}");
 
@@ -272,7 +284,7 @@ void fake_restart(struct fake *f)
 	struct fake old = *f;
 
 	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags,
-			    .rewrite_err = old.rewrite_err };
+			    .rewrite_err = old.rewrite_err, .rewriter = old.rewriter };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, old.dir);

@@ -28,6 +28,11 @@ struct fake {
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
 	unsigned int rewrite_us;	/* each one takes so long */
+	/*
+	 * Answers REWRITE: an errno, and @n descriptors, which the caller closes. NULL: always
+	 * FAKE_DESCRIPTION. @rewrite_err comes first.
+	 */
+	int (*rewriter)(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
 	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
 	uint64_t window;		/* granted; 0: the whole device */
@@ -44,6 +49,7 @@ struct fake {
 	unsigned int attaches, reports, block_reports;
 	unsigned int block_us;		/* of the last report of thread blocks */
 	struct gsched_report last_report;
+	struct gsp_rewrite last_rewrite;
 	struct gsp_group last_group;
 	uint32_t last_type;
 	uint32_t held_cookie;
@@ -53,6 +59,9 @@ struct fake {
 	int conns[16];
 	unsigned int n_conns;
 };
+
+/* rewriter.c: a rewriter that does rewrite */
+int real_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
 
 void fake_start(struct fake *f);
 void fake_restart(struct fake *f);	/* another one where the one that was stopped had been */

@@ -461,6 +461,7 @@ static void stopped(void)
 
 static void rewriting(void)
 {
+	struct gsched_rewrite_opts opts;
 	char *ptx;
 	void *description;
 	struct fake f;
@@ -471,11 +472,31 @@ static void rewriting(void)
 	   !strcmp(ptx, "the twins") && size == 9 && described == sizeof(FAKE_DESCRIPTION) &&
 	   !memcmp(description, FAKE_DESCRIPTION, described), "the rewrite service");
 	free(ptx);
+	ptx = NULL;
 	free(description);
+	description = NULL;
+	opts = (struct gsched_rewrite_opts){ .size = sizeof(opts), .arch = 90, .kernel = "one" };
+	ok(!gsched_rewrite_with("abc", 3, &opts, &ptx, &size, &description, &described) &&
+	   f.last_rewrite.image_size == 3 && f.last_rewrite.name_size == 3 && ptx,
+	   "one kernel of an image");
+	free(ptx);
+	ptx = NULL;
+	free(description);
+	description = NULL;
+	opts = (struct gsched_rewrite_opts){ .size = sizeof(opts), .arch = 90, .describe = true };
+	ok(!gsched_rewrite_with("abc", 3, &opts, &ptx, &size, &description, &described) &&
+	   f.last_rewrite.flags == GSP_REWRITE_DESCRIBE && !ptx && description,
+	   "what an image's kernels are");
+	free(description);
+	description = NULL;
+	opts.size = offsetof(struct gsched_rewrite_opts, kernel) - 1;
+	ok(gsched_rewrite_with("abc", 3, &opts, &ptx, &size, &description, &described) < 0 &&
+	   errno == EINVAL, "options of no version");
 	f.rewrite_err = ENOEXEC;
 	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
 	   errno == ENOEXEC && !ptx && description, "a refusal says why");
 	free(description);
+	description = NULL;
 	f.rewrite_err = EINVAL;
 	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
 	   errno == EINVAL && !ptx && !description, "an error");

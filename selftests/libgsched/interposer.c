@@ -895,6 +895,7 @@ static void refused(void)
 
 	for (i = 0; i < 2; i++) {
 		fake_begin(GSCHED_LEASE_NONE);
+		f.rewriter = NULL;
 		f.rewrite_err = errs[i];
 		run(true, what, &r);
 		same(&r, &expected_long, errs[i] ? "the rewrite service refuses" :

@@ -240,6 +240,52 @@ static void priorities(void)
 	printf("default: %d %d\n", told, attribute(NULL));
 }
 
+/* By the calls that launch, with a priority that is the launch's and not its stream's */
+static void by_default(const char *how)
+{
+	static uint32_t words[WORDS];
+	uint32_t n = ROUNDS, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -1 };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .attrs = &attr, .numAttrs = 1,
+	};
+
+	if (!strcmp(how, "default-late"))
+		usleep(300000);	/* until it is known that its kernels have no twins */
+	for (int i = 0; i < TIMES; i++) {
+		if (!strcmp(how, "default-ex"))
+			DO(cuLaunchKernelEx(&config, work, params, NULL));
+		else if (!strcmp(how, "default-cooperative"))
+			DO(cuLaunchCooperativeKernel(work, 8, 1, 1, THREADS, 1, 1, 0, NULL,
+						     params));
+		else
+			launch(!strcmp(how, "default-thread") ? CU_STREAM_PER_THREAD : NULL);
+	}
+	DO(cuCtxSynchronize());
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("%s: %d launches\n", how, launches_seen(words));
+}
+
+/* Kernels in a graph have the priorities that the program gave them. */
+static void captured(CUstream s)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	DO(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	launch(CU_STREAM_PER_THREAD);
+	DO(cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph));
+	DO(cuGraphInstantiateWithFlags(&exec, graph,
+				       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
+	for (int i = 0; i < TIMES; i++)
+		DO(cuGraphLaunch(exec, s));
+	DO(cuCtxSynchronize());
+	DO(cuGraphExecDestroy(exec));
+	DO(cuGraphDestroy(graph));
+}
+
 static void say(const char *what)
 {
 	printf("%s\n", what);
@@ -486,7 +532,11 @@ int main(int argc, char **argv)
 			host_functions(s);
 			DO(cuMemFreeHost(mem));
 			memory = device;
-		} else if (!strcmp(argv[i], "priorities"))
+		} else if (!strncmp(argv[i], "default-", 8))
+			by_default(argv[i]);
+		else if (!strcmp(argv[i], "captured"))
+			captured(s);
+		else if (!strcmp(argv[i], "priorities"))
 			priorities();
 		else
 			return 2;

@@ -94,6 +94,79 @@ static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr
 	}
 }
 
+static bool same_layout(const struct gsr_kernel *a, const struct gsr_kernel *b)
+{
+	return a->params == b->params && a->param_size == b->param_size &&
+	       a->launch_offset == b->launch_offset &&
+	       (!a->params ||
+		!memcmp(a->layout, b->layout, a->params * sizeof(*a->layout)));
+}
+
+/* A kernel that is rewritten alone, against the same among all of its module */
+static bool alone_fine(const struct gsr_module *in, const struct gsr_kernel *k,
+		       const struct gsr_rewrite *rw)
+{
+	const struct gsr_kernel *a = rw->kernels;
+	struct gsr_module *out = NULL;
+	const struct gsr_item *i;
+	unsigned int entries = 0;
+	struct gsr_error err;
+	bool good;
+
+	if (rw->n_kernels != 1 || strcmp(a->name, k->name) || a->tier != k->tier ||
+	    strcmp(a->reason, k->reason) || !same_layout(a, k) || a->waits != k->waits ||
+	    a->warp_rows != k->warp_rows || a->early_return != k->early_return ||
+	    a->resume_points != k->resume_points || a->save_thread != k->save_thread ||
+	    a->n_variables != k->n_variables || a->n_references != k->n_references)
+		return false;
+	if (!rw->ptx)
+		return k->tier != GSR_TIER_BLOCK;
+	if (gsr_parse(rw->ptx, rw->ptx_size, "twin", &out, &err))
+		return false;
+	for (i = out->first; i; i = i->next)
+		entries += i->kind == GSR_ITEM_FUNCTION && i->function->entry;
+	good = entries == 1 && twin_fine(in, out, a) && !strstr(rw->ptx, ".loc\t") &&
+	       !strstr(rw->ptx, ".file\t") && !strstr(rw->ptx, ".loc ") &&
+	       !strstr(rw->ptx, ".file ");
+	gsr_module_free(out);
+	return good;
+}
+
+/* Each kernel alone is as among the others, in both forms. */
+static void each_alone(const char *path, const char *text, size_t n, const struct gsr_module *in)
+{
+	struct gsr_options opts = { .size = sizeof(opts) };
+	struct gsr_rewrite all, alone;
+	unsigned int i, wrong = 0, form;
+	struct gsr_error err;
+
+	for (form = 0; form < 2; form++) {
+		opts.resumable = form;
+		opts.kernel = NULL;
+		if (gsr_rewrite_ptx(text, n, &opts, &all, &err))
+			continue;
+		for (i = 0; i < all.n_kernels; i++) {
+			opts.kernel = all.kernels[i].name;
+			if (!gsr_rewrite_ptx(text, n, &opts, &alone, &err) &&
+			    alone_fine(in, &all.kernels[i], &alone)) {
+				gsr_rewrite_free(&alone);
+				continue;
+			}
+			printf("# %s%s: %s, alone %s\n", opts.kernel, form ? ", resumable" : "",
+			       all.kernels[i].reason,
+			       alone.n_kernels ? alone.kernels[0].reason : err.message);
+			gsr_rewrite_free(&alone);
+			wrong++;
+		}
+		gsr_rewrite_free(&all);
+	}
+	ok(!wrong, "%s: each kernel alone", path);
+	opts.kernel = "no_such_kernel";
+	ok(!gsr_rewrite_ptx(text, n, &opts, &alone, &err) && !alone.n_kernels && !alone.ptx,
+	   "%s: a kernel that it has not", path);
+	gsr_rewrite_free(&alone);
+}
+
 static const struct gsr_variable *variable(const struct gsr_rewrite *rw, const char *name)
 {
 	unsigned int i;
@@ -265,7 +338,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
 		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 &&
-		   k->launch_offset == 32, "odd_param: offsets");
+		   k->launch_offset == 32 && !k->layout[0].offset && k->layout[0].size == 8 &&
+		   k->layout[1].offset == 8 && k->layout[2].offset + k->layout[2].size == 24,
+		   "odd_param: offsets");
 		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0,
 		   "none: offsets");
 		ok(strstr(rw->ptx, ".minnctapersm 8") && strstr(rw->ptx, ".maxntid 128"),
@@ -490,6 +565,7 @@ int main(void)
 		}
 		details(&rw, path);
 		all_points(path, text, n);
+		each_alone(path, text, n, in);
 		gsr_rewrite_free(&rw);
 		gsr_module_free(in);
 		gsr_module_free(out);

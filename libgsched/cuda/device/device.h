@@ -303,7 +303,12 @@ extern _Atomic unsigned int gi_streams_waiting;
 /* Counts it; true: the first time. */
 bool gi_stream_count_wait(CUstream stream);
 
-/* The priority to give to a new stream in the context. */
+static inline bool gi_is_default(CUstream stream)
+{
+	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+/* The priority to give to a new stream, or a launch, in the context. */
 int gi_stream_priority(const struct gi_ctx *cx, int asked);
 /* false: it has the priority asked for */
 bool gi_stream_requested(CUstream stream, int *priority);

@@ -122,11 +122,6 @@ static struct gi_stream *learn_stream(CUstream handle)
 	return s;
 }
 
-static bool is_default(CUstream stream)
-{
-	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
 static struct gi_stream *get_stream(CUstream handle)
 {
 	struct gi_stream *s;
@@ -252,7 +247,7 @@ static struct gi_stream_guard words_of(CUstream stream, bool task)
 	struct gi_stream *s;
 	struct gi_ctx *cx;
 
-	if (is_default(stream)) {
+	if (gi_is_default(stream)) {
 		cx = gi_current_now();
 		if (!cx)
 			return guard;
@@ -537,7 +532,7 @@ CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool 
 bool gi_stream_count_wait(CUstream stream)
 {
 	static __thread bool mine;	/* the thread has counted the default streams */
-	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
+	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
 	bool first;
 
 	pthread_mutex_lock(&lock);
@@ -545,7 +540,7 @@ bool gi_stream_count_wait(CUstream stream)
 		first = s->handle == stream && !s->counted_wait;
 		s->counted_wait = s->counted_wait || first;
 	} else {
-		first = is_default(stream) && !mine;
+		first = gi_is_default(stream) && !mine;
 		mine = mine || first;
 	}
 	if (first)
@@ -559,7 +554,7 @@ bool gi_stream_requested(CUstream stream, int *priority)
 	struct gi_stream *s;
 	bool raised;
 
-	if (is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
+	if (gi_is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
 	s = find_stream(stream);
@@ -572,7 +567,7 @@ bool gi_stream_requested(CUstream stream, int *priority)
 
 bool gi_stream_preferred(CUstream stream)
 {
-	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
+	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
 
 	return s && s->preferred;
 }

@@ -2,8 +2,21 @@
 /* The driver's calls that launch, create streams, capture, or destroy contexts. */
 #include "entry/entry.h"
 #include "launch/direct.h"
+#include "launch/raise.h"
 
 /* ---- launches ---- */
+
+/* One that was not direct: as it may have to get a priority, or for other reasons. */
+static CUresult launch(const struct gi_launch *l)
+{
+	struct gi_client *c = gi_direct_begin(0, false);
+	struct gi_raised raised;
+
+	if (!c)
+		return gi_launch(l);
+	l = gi_raise(l, gi_last.cx, &raised);
+	return gi_direct_end(c, l->forward(l));
+}
 
 static CUresult forward_kernel(const struct gi_launch *l)
 {
@@ -23,14 +36,14 @@ launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, 
 	};
 
 	GI_ENTER();
-	return gi_launch(&l);
+	return launch(&l);
 }
 
 CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
 			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			CUstream stream, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0);
+	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream));
 
 	if (!c)
 		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
@@ -70,12 +83,13 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
 	gi_launch_attributes(&l);
-	return gi_launch(&l);
+	return launch(&l);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0);
+	struct gi_client *c = gi_direct_begin(0, config && (config->numAttrs ||
+							    gi_is_default(config->hStream)));
 
 	if (c)
 		return gi_direct_end(c, gi_real.cuLaunchKernelEx(config, fn, params, extra));
@@ -107,7 +121,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction fn, unsigned int gx, unsigned int 
 {
 	struct gi_launch l = {
 		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared,
-		.stream = stream, .params = params, .opaque = true, .forward = forward_cooperative,
+		.stream = stream, .params = params, .opaque = true, .cooperative = true,
+		.forward = forward_cooperative,
 	};
 
 	GI_ENTER();
@@ -131,7 +146,7 @@ static CUresult forward_graph(const struct gi_launch *l)
 /* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED);
+	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, false);
 	struct gi_launch l = {
 		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
 		.graph = exec, .forward = forward_graph, .call = exec,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "launch/blocks.h"
 #include "launch/direct.h"
+#include "launch/raise.h"
 #include "launch/timing.h"
 
 /* a kernel of more waves of blocks runs only when its twin exists */
@@ -355,12 +356,12 @@ static bool hardware_yields(const struct gi_client *c)
 /*
  * Counts consecutive launches on streams that the hardware prefers. GI_PRIORITISED of them show
  * that others in the band yield to the program by themselves; one launch on another stream starts
- * the count again. @stream: stream of a launch of a program that is not alone in its band.
+ * the count again. @l: of a program that is not alone in its band.
  */
-static bool note_priority(struct gi_client *c, CUstream stream)
+static bool note_priority(struct gi_client *c, const struct gi_launch *l)
 {
 	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
-	bool first = gi_stream_preferred(stream);
+	bool first = l->raised || gi_stream_preferred(l->stream);
 
 	if (!first && n)
 		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
@@ -898,6 +899,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
+	struct gi_raised raised;
 	bool first = false, refused;
 	CUresult rc;
 	int slot;
@@ -912,6 +914,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 		return l->forward(l);
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
+	l = gi_raise(l, cx, &raised);
 	/* well before the first twin, which has yet to be rewritten and loaded */
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
 	    !atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
@@ -938,7 +941,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	if (!k.leased)
 		k.leased = c->sms * GSCHED_CAPSM;
 	if (!alone_in_band(c))
-		first = note_priority(c, l->stream);
+		first = note_priority(c, l);
 	/* while the time is unknown, do not leave it to the next timed launch to find out */
 	if (k.shape && !atomic_load_explicit(&k.shape->predicted_ns, memory_order_relaxed))
 		gi_timings_poll(c);
