@@ -111,6 +111,7 @@ static int publish(struct gsched_device *dev)
 	if (ret)
 		goto err_tasks;
 	set_events(dev, sysfs_get_dirent(dev->dev.kobj.sd, "events"));
+	gsched_debugfs_add(dev);
 	list_add_tail(&dev->node, &devices);
 	WRITE_ONCE(device_count, device_count + 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_ADD);
@@ -164,6 +165,7 @@ static int withdraw(struct gsched_device *dev)
 	list_del(&dev->node);
 	WRITE_ONCE(device_count, device_count - 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_DEL);
+	gsched_debugfs_del(dev);
 	gsched_configfs_del(dev);
 	set_events(dev, NULL);
 	kobject_put(dev->tasks);

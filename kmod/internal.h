@@ -26,10 +26,12 @@
 #include "core/core.h"
 
 struct cgroup;
+struct dentry;
 struct file;
 struct kernfs_node;
 struct pid;
 struct poll_table_struct;
+struct seq_file;
 struct task_struct;
 struct vm_area_struct;
 
@@ -78,6 +80,7 @@ struct gsched_group {
  * @uuid: the CUDA device's
  * @root: the directory of the device itself
  * @tasks: sysfs directory of the clients
+ * @debugfs: directory of the tables, or an error
  */
 struct gsched_device {
 	struct device dev;
@@ -97,6 +100,7 @@ struct gsched_device {
 	u8 uuid[GSCHED_UUID_SIZE];
 	struct gsched_group root;
 	struct kobject *tasks;
+	struct dentry *debugfs;
 };
 
 /**
@@ -199,9 +203,16 @@ extern struct class gsched_class;
 extern const struct attribute_group *gsched_device_groups[];
 extern const struct kobj_type gsched_client_ktype;
 
-/* bands.c: what sysfs shows of bands */
-ssize_t gsched_bands_show(struct gsched_device *dev, char *page);
+/* bands.c: what is shown of bands */
+void gsched_band_line(struct seq_file *seq, const struct gsched_device *dev,
+		      const struct gsc_band *band);
 ssize_t gsched_band_show(struct gsched_client *client, char *page);
+
+/* debugfs.c: tables */
+void gsched_debugfs_add(struct gsched_device *dev);
+void gsched_debugfs_del(struct gsched_device *dev);
+void gsched_debugfs_init(void);
+void gsched_debugfs_exit(void);
 
 /* arbiter.c: the core's actions, and the lock around every event */
 extern const struct gsc_ops gsched_core_ops;

@@ -177,7 +177,7 @@ static int op_complete(void)
 static int op_client_files(void)
 {
 	static const char *const write[][2] = { { "capsm.max", "4" }, { "gpu.weight", "50" }, { "gpu.priority", "0" } };
-	static const char *const read[] = { "usage", "slots", "group", "band", "comm" };
+	static const char *const read[] = { "usage", "group", "band", "comm" };
 	char text[4096];
 	int fd = gopen(), ret;
 	unsigned int i;

@@ -50,9 +50,9 @@ static const char *const group_files[] = {
 	"procs", "owner", "capsm.current", "gpu.stat", "gpu.pressure", "gpu.events", "nothing",
 };
 static const char *const device_files[] = {
-	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "bands", "events", "sms",
+	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "mode_current", "events", "sms",
 };
-static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "slots", "band", "group", "stat" };
+static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "usage", "band", "group", "stat" };
 static const char *const values[] = {
 	"max", "auto", "0", "1", "0.001", "0.25", "1.5", "4", "15.999", "16", "17", "100", "99", "10000000", "-1", "\n", "",
 	"spatial", "temporal", "hpf", "ffs", "wfq", "srt", "corun", "plan", "red", "blue", "/", "1000 a=4 a/b=2", "60000 b=16",
@@ -299,7 +299,9 @@ static void file_op(const struct op *op)
 		    client_files[op->arg[2] % ARRAY_SIZE(client_files)]);
 		break;
 	case OP_READ_FILE:
-		if (op->arg[0] % 3 == 0)
+		if (op->arg[0] % 16 == 15)
+			slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/%s", op->arg[2] % 2 ? "bands" : "slots");
+		else if (op->arg[0] % 3 == 0)
 			slurp(text, sizeof(text), ROOT "/%s/%s", group, group_files[op->arg[2] % ARRAY_SIZE(group_files)]);
 		else if (op->arg[0] % 3 == 1)
 			slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/%s",
