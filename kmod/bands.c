@@ -56,7 +56,7 @@ static void show_members(struct seq_file *seq, const struct gsc_band *band,
 		seq_printf(seq, "server %u ", owner->pid);
 }
 
-static u32 band_activity(const struct gsc_band *band)
+u32 gsched_band_activity(const struct gsc_band *band)
 {
 	u32 activity = GSCHED_ACTIVITY_IDLE;
 	struct gsc_client *core;
@@ -68,7 +68,7 @@ static u32 band_activity(const struct gsc_band *band)
 }
 
 /* Does the GPU leave its channel group at the ends of thread blocks? As it writes into its page */
-static bool block_end(struct gsc_client *owner)
+bool gsched_band_block_end(struct gsc_client *owner)
 {
 	return owner && READ_ONCE(gsched_client_of(owner)->cl->header.block_end);
 }
@@ -93,8 +93,8 @@ void gsched_band_line(struct seq_file *seq, const struct gsched_device *dev,
 		   band->priority, div_u64(band->weight, GSC_BAND_WEIGHT_SCALE), thousandths,
 		   band->slice_us, owner ? owner->slice_us : 0);
 	seq_printf(seq, "slice_error %u block_end %u activity %s turn %u why %s\n",
-		   owner ? owner->slice_error : 0, block_end(owner),
-		   activity_name(band_activity(band)), band == dev->core.turn, why);
+		   owner ? owner->slice_error : 0, gsched_band_block_end(owner),
+		   activity_name(gsched_band_activity(band)), band == dev->core.turn, why);
 }
 
 /*
@@ -122,6 +122,6 @@ ssize_t gsched_band_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page,
 			  "name %s\nslice_us %u\napplied_us %u\nslice_error %u\n"
 			  "block_end %u\nblock_us %u\nactivity %s\nshare %u.%06u\n",
-			  name, arb.slice_us, applied, error, block_end(core), block_us,
+			  name, arb.slice_us, applied, error, gsched_band_block_end(core), block_us,
 			  activity_name(activity), share / 1000000, share % 1000000);
 }

@@ -204,6 +204,8 @@ extern const struct attribute_group *gsched_device_groups[];
 extern const struct kobj_type gsched_client_ktype;
 
 /* bands.c: what is shown of bands */
+u32 gsched_band_activity(const struct gsc_band *band);
+bool gsched_band_block_end(struct gsc_client *owner);
 void gsched_band_line(struct seq_file *seq, const struct gsched_device *dev,
 		      const struct gsc_band *band);
 ssize_t gsched_band_show(struct gsched_client *client, char *page);

@@ -248,7 +248,8 @@ static int nl_id;	/* of the family */
 /* A socket that has no memory for a part of a dump says ENOBUFS */
 static int op_dump(void)
 {
-	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET };
+	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET,
+		GSCHED_CMD_BAND_GET };
 	unsigned int i;
 	int ret = 0, nl = nl_open();
 
