@@ -65,6 +65,8 @@ static struct gsched_device *device_new(const struct gsched_device_add *req)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->groups);
 	INIT_LIST_HEAD(&dev->bindings);
+	INIT_LIST_HEAD(&dev->triggers);
+	INIT_DELAYED_WORK(&dev->trigger_work, gsched_triggers_look);
 	hrtimer_init(&dev->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	dev->timer.function = gsched_device_expired;
 	memcpy(dev->uuid, req->uuid, sizeof(dev->uuid));

@@ -20,6 +20,7 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include <linux/gsched_netlink.h>
 
@@ -36,6 +37,10 @@ struct task_struct;
 struct vm_area_struct;
 
 struct gsched_device;
+struct gsched_trigger;
+
+/* Of one device, by others than administrators: they are looked at with its lock held */
+#define GSCHED_TRIGGERS_MAX	256
 
 /* What INFO answers; configfs.c has their names */
 #define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | \
@@ -76,6 +81,10 @@ struct gsched_group {
  * @decisions_traced: the core's decisions at the last gsched_unlock() (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
+ * @triggers: struct gsched_trigger, trigger.c (lock)
+ * @n_triggers: how many there are (lock)
+ * @triggers_looked_at: @trigger_work is on its way (lock)
+ * @trigger_work: calls gsched_triggers_look()
  * @node: in the device table (gsched_devices_mutex)
  * @uuid: the CUDA device's
  * @root: the directory of the device itself
@@ -96,6 +105,10 @@ struct gsched_device {
 	u64 decisions_traced;
 	struct list_head groups;
 	struct list_head bindings;
+	struct list_head triggers;
+	u32 n_triggers;
+	bool triggers_looked_at;
+	struct delayed_work trigger_work;
 	struct list_head node;
 	u8 uuid[GSCHED_UUID_SIZE];
 	struct gsched_group root;
@@ -129,6 +142,7 @@ struct gsched_device {
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
  * @spare: for the slot that a submit is about to use for the first time (lock)
+ * @trigger: what the file waits for, if it is no client: set once (mutex)
  */
 struct gsched_client {
 	struct kobject kobj;
@@ -153,6 +167,7 @@ struct gsched_client {
 	bool band_pending;
 	u64 band_ns;
 	struct gsched_slot *spare;
+	struct gsched_trigger *trigger;
 };
 
 /**
@@ -265,6 +280,14 @@ void gsched_bind_drop(struct gsched_group *group);
 /* owner.c */
 ssize_t gsched_owner_show(struct gsched_group *group, char *page);
 int gsched_owner_store(struct gsched_group *group, const char *text);
+
+/* trigger.c: poll for gpu.pressure */
+int gsched_trigger_create(struct gsched_client *client, char *text, bool admin);
+__poll_t gsched_trigger_poll(struct gsched_trigger *trigger);
+void gsched_trigger_free(struct gsched_trigger *trigger);
+void gsched_triggers_look(struct work_struct *work);
+void gsched_triggers_kick(struct gsched_device *dev);
+void gsched_triggers_drop(struct gsched_group *group);
 
 /* netlink.c: events, which cost next to nothing while nobody listens */
 void gsched_nl_changed(void);

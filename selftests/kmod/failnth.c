@@ -173,6 +173,27 @@ static int op_complete(void)
 	return ret;
 }
 
+static int op_trigger(void)
+{
+	int pressure = open(CONFIG "/" DEV_NAME "/gpu.pressure", O_RDONLY | O_CLOEXEC), fd, ret = 0;
+	struct pollfd p = { .events = POLLPRI };
+	char text[64];
+
+	if (pressure < 0)
+		return -errno;
+	fd = gopen();
+	snprintf(text, sizeof(text), "%d some 100000 500000", pressure);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	p.fd = fd;
+	if (!ret && poll(&p, 1, 0))
+		ret = -EIO;
+	close(pressure);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 /* The files of this process's client */
 static int op_client_files(void)
 {
@@ -407,6 +428,12 @@ TEST_F(failnth, device_files)
 	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
 	sweep(_metadata, self->nth, "files of a device", op_device_files);
 	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
+}
+
+TEST_F(failnth, trigger)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "trigger on pressure", op_trigger);
 }
 
 TEST_F(failnth, forced_delete)

@@ -32,7 +32,8 @@
 
 enum kind {
 	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP, OP_SCRIBBLE, OP_MKDIR,
-	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK, OP_KINDS
+	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK,
+	OP_TRIGGER, OP_KINDS
 };
 
 struct op {
@@ -272,6 +273,24 @@ static const char *value(const unsigned int *arg, char *text, size_t size)
 	return text;
 }
 
+/* A trigger on the pressure of a group, mostly, and a poll of the file */
+static void trigger_op(int fd, const unsigned int *arg)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLPRI };
+	char text[5000], line[5032], path[256];
+	int pressure;
+
+	snprintf(path, sizeof(path), ROOT "/%s/%s", arg[1] % 4 ? groups[arg[1] % ARRAY_SIZE(groups)] : ".",
+		 arg[2] % 8 ? "gpu.pressure" : group_files[arg[2] % ARRAY_SIZE(group_files)]);
+	pressure = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(line, sizeof(line), "%d %s", pressure,
+		 arg[5] % 2 ? "some 1 500000" : value(arg, text, sizeof(text)));
+	if (write(fd, line, strlen(line)) < 0 && errno == EFAULT)
+		abort();
+	poll(&p, 1, 0);
+	close(pressure);
+}
+
 static void file_op(const struct op *op)
 {
 	const char *group = groups[op->arg[1] % ARRAY_SIZE(groups)];
@@ -415,6 +434,9 @@ static void execute(const struct op *op)
 		break;
 	case OP_NETLINK:
 		netlink_op(op->arg);
+		break;
+	case OP_TRIGGER:
+		trigger_op(fd, op->arg);
 		break;
 	default:
 		file_op(op);
