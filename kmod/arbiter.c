@@ -192,6 +192,7 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 		dev->events_notified = dev->core.n_events;
 		sysfs_notify_dirent(dev->events);
 	}
+	gsched_triggers_kick(dev);
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_PROVE_LOCKING) && gsc_check(&dev->core));
 	spin_unlock_bh(&dev->lock);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/gsched: open, the calls, poll, read, mmap, close. */
+/* /dev/gsched: open, the calls, poll, read, write, mmap, close. */
+#include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -191,6 +192,7 @@ static int gsched_release(struct inode *inode, struct file *file)
 	struct gsched_client *client = file->private_data;
 
 	gsched_client_detach(client);
+	gsched_trigger_free(client->trigger);
 	kobject_put(&client->kobj);
 	return 0;
 }
@@ -255,11 +257,34 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 	return done;
 }
 
+/* A trigger, by the rights of whoever opened the file: see trigger.c */
+static ssize_t gsched_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
+{
+	char text[64];
+	int ret;
+
+	if (count >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, count))
+		return -EFAULT;
+	text[count] = '\0';
+	if (strlen(text) != count)
+		return -EINVAL;
+	ret = gsched_trigger_create(file->private_data, text,
+				    file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN));
+	return ret ?: count;
+}
+
 static __poll_t gsched_poll(struct file *file, poll_table *table)
 {
 	struct gsched_client *client = file->private_data;
 
+	/* set up: pairs with create() in trigger.c */
+	struct gsched_trigger *trigger = smp_load_acquire(&client->trigger);
+
 	poll_wait(file, &client->wait, table);
+	if (trigger)
+		return gsched_trigger_poll(trigger);
 	if (is_gone(client))
 		return EPOLLHUP | (READ_ONCE(client->gone_read) ? EPOLLERR : EPOLLIN | EPOLLRDNORM);
 	if (!gsched_client_live(client))
@@ -276,6 +301,7 @@ static const struct file_operations gsched_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = gsched_mmap,
 	.read = gsched_read,
+	.write = gsched_write,
 	.poll = gsched_poll,
 };
 

@@ -125,7 +125,7 @@ static int attach(struct gsched_client *client, struct gsched_attach *req)
 	int ret;
 
 	lockdep_assert_held(&client->mutex);
-	if (client->used)
+	if (client->used || client->trigger)
 		return -EBUSY;
 	dev = gsched_device_get(req->uuid);
 	if (!dev)

@@ -613,6 +613,8 @@ bool gsc_band_can_slice(const struct gsc_band *band);
  */
 #define GSC_BAND_NAME_SIZE	48
 int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
+/* How long launches of the group waited up to @now, as gpu.pressure counts it; GSC_PRESSURE_* */
+u64 gsc_pressure_ns(const struct gsc_group *group, int kind, u64 now);
 /* Which mechanism protects or limits it, in words, without a newline; length */
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
 /*

@@ -141,6 +141,14 @@ void gsc_pressure_leave(struct gsc_client *client)
 		set_state(client, false, false);
 }
 
+u64 gsc_pressure_ns(const struct gsc_group *group, int kind, u64 now)
+{
+	struct gsc_pressure pressure = group->pressure;
+
+	pass(&pressure, now > pressure.since ? now : pressure.since);
+	return pressure.total_ns[kind];
+}
+
 int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size)
 {
 	struct gsc_pressure pressure = group->pressure;

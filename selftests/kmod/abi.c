@@ -116,6 +116,11 @@ TEST_F(abi, client)
 			   "/sys/class/gsched/<device>/tasks/<pid>"));
 }
 
+TEST_F(abi, tables)
+{
+	EXPECT_EQ(0, wrong(DEBUGFS "/" DEV_NAME, "docs/abi/debugfs-gsched", DEBUGFS "/<device>"));
+}
+
 TEST_F(abi, group)
 {
 	EXPECT_EQ(0, wrong(GROUP, "docs/abi/configfs-gsched", "/sys/kernel/config/gsched/<device>/<group>"));

@@ -26,6 +26,7 @@
 
 #define CONFIG		"/sys/kernel/config/gsched"
 #define SYSFS		"/sys/class/gsched"
+#define DEBUGFS		"/sys/kernel/debug/gsched"
 #define DEV_NAME	"test0"
 #define DEV_SMS		16
 #define WHOLE		(DEV_SMS * GSCHED_CAPSM)

@@ -422,7 +422,7 @@ TEST_F(call, submit_stream)
 	req.stream = 987654321987654321ULL;
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
 	ASSERT_EQ(0, submit(self->a, 1, 8, 0));
-	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
+	slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots");
 	EXPECT_NE(NULL, strstr(text, " stream 987654321987654321\n"));
 	EXPECT_NE(NULL, strstr(text, "slot 1 seq 8 "));
 	EXPECT_NE(NULL, strstr(strstr(text, "slot 1 "), " stream 0"));

@@ -186,13 +186,13 @@ TEST_F(page, garbage_in_the_client_page)
 	/* now nothing is */
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		cl->slot[i].retired = cl->slot[i].finished = 0;
-	EXPECT_GT(slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid()), 0);
+	EXPECT_GT(slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots"), 0);
 	other = gopen();
 	ASSERT_EQ(0, attach(other, 0));
 	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(GSCHED_SLOTS, stat_of(text, "adopted"));
-	EXPECT_GT(slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid()), 0);
+	EXPECT_GT(slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots"), 0);
 	close(other);
 }
 

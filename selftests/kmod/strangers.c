@@ -106,7 +106,7 @@ static int onlooker(int from, int to)
 		if (entry->d_name[0] != '.' && slurp(text, sizeof(text), "%s/%s", path, entry->d_name) != -EACCES)
 			readable++;
 	tell(to, dir ? readable : -errno);
-	tell(to, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/bands"));
+	tell(to, slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands"));
 	tell(to, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat"));
 	tell(to, slurp(text, sizeof(text), ROOT "/a/gpu.stat"));
 	tell(to, slurp(text, sizeof(text), ROOT "/a/capsm.current"));
