@@ -36,7 +36,7 @@ static const char *const leases[] = {
 	NULL,
 };
 static const char *const states[] = {
-	"", [GSCHED_STATE_WAITING] = "waiting", [GSCHED_STATE_RUNNING] = "running", NULL,
+	"", [GSCHED_STATE_QUEUED] = "waiting", [GSCHED_STATE_GRANTED] = "running", NULL,
 };
 static const char *const tiers[] = {
 	[GSCHED_TIER_BLOCK] = "block",
@@ -49,6 +49,11 @@ static const char *const classes[] = {
 	"", [GSCHED_INTENSITY_L_C] = "L_C", [GSCHED_INTENSITY_M_C] = "M_C",
 	[GSCHED_INTENSITY_H_C] = "H_C", [GSCHED_INTENSITY_M_M] = "M_M",
 	[GSCHED_INTENSITY_H_M] = "H_M", NULL,
+};
+
+static const char *const activities[] = {
+	[GSCHED_ACTIVITY_IDLE] = "idle", [GSCHED_ACTIVITY_WAITING] = "waiting",
+	[GSCHED_ACTIVITY_BUSY] = "busy", NULL,
 };
 
 static const struct {
@@ -91,6 +96,18 @@ static const struct {
 	[GSCHED_A_PREEMPTION] = { "preemption", PREEMPTION },
 	[GSCHED_A_USED_NS] = { "used_ns", U64 },
 	[GSCHED_A_EVICTIONS] = { "evictions", U32 },
+	[GSCHED_A_STREAM] = { "stream", U64 },
+	[GSCHED_A_SEEN] = { "seen", U32 },
+	[GSCHED_A_LAUNCHED] = { "launched", U32 },
+	[GSCHED_A_LEFT] = { "left", U32 },
+	[GSCHED_A_START_NS] = { "start_ns", U64 },
+	[GSCHED_A_BAND_WEIGHT] = { "weight_milli", U64 },
+	[GSCHED_A_APPLIED_US] = { "applied_us", U32 },
+	[GSCHED_A_SLICE_ERROR] = { "slice_error", U32 },
+	[GSCHED_A_BLOCK_END] = { "block_end", U32 },
+	[GSCHED_A_ACTIVITY] = { "activity", WORD, activities },
+	[GSCHED_A_TURN] = { "turn", U32 },
+	[GSCHED_A_WHY] = { "why", STRING },
 };
 
 static const char *const stats[GSCHED_STAT_MAX + 1] = {
@@ -115,6 +132,7 @@ static const char *const events[GSCHED_NL_MAX + 1] = {
 static const char *const objects[GSCHED_CMD_MAX + 1] = {
 	[GSCHED_CMD_DEVICE_GET] = "device", [GSCHED_CMD_GROUP_GET] = "group",
 	[GSCHED_CMD_CLIENT_GET] = "client", [GSCHED_CMD_TASK_GET] = "task",
+	[GSCHED_CMD_BAND_GET] = "band",
 };
 
 struct reader {
@@ -348,7 +366,8 @@ static int receive_events(struct reader *r)
 static int read_all(struct reader *r)
 {
 	static const uint8_t cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET,
-					GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET };
+					GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET,
+					GSCHED_CMD_BAND_GET };
 	int err;
 
 	r->family = genl_ctrl_resolve(r->sock, GSCHED_GENL_NAME);

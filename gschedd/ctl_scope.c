@@ -7,15 +7,21 @@
  * scopes of all its programs, since a group has one cgroup. Nested groups are nested slices, which
  * is what "-" in a slice's name means.
  *
+ * Where no systemd can be reached, as in a container, the program goes into a cgroup below the one
+ * that it is in, gsched-GROUP: what limits its old cgroup limits the new one as well.
+ *
  * libsystemd is optional. Its declarations here follow sd-bus(3).
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "ctl_files.h"
@@ -59,9 +65,11 @@ struct sd_bus {
 
 struct request {
 	const char *group;
-	char slice[UNIT_MAX], scope[UNIT_MAX];
+	char slice[UNIT_MAX], scope[UNIT_MAX], cgroup[UNIT_MAX];
 	struct sd_bus sd;
+	void *bus;
 	bool answered;
+	bool unreachable;		/* there is no systemd to ask */
 	char why[256];			/* why it was not done */
 };
 
@@ -108,6 +116,7 @@ static bool name_units(struct request *r)
 	}
 	snprintf(r->slice, sizeof(r->slice), "gsched-%s.slice", name);
 	snprintf(r->scope, sizeof(r->scope), "gsched-%s-%d.scope", name, (int)getpid());
+	snprintf(r->cgroup, sizeof(r->cgroup), "gsched-%s", name);
 	return true;
 }
 
@@ -122,7 +131,8 @@ bool ctl_scope_made(const char *group, const char *path)
 {
 	struct request r = { .group = group };
 
-	return name_units(&r) && !strcmp(last_of(path), r.slice);
+	return name_units(&r) &&
+	       (!strcmp(last_of(path), r.slice) || !strcmp(last_of(path), r.cgroup));
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -173,6 +183,7 @@ static bool load_libsystemd(struct request *r)
 
 	if (!lib) {
 		set_reason(r, "there is no libsystemd");
+		r->unreachable = true;
 		return false;
 	}
 #define LOAD(result, name, parameters) \
@@ -197,14 +208,36 @@ static int on_reply(void *message, void *data, struct bus_error *error)
 	return 0;
 }
 
-static int send_request(struct request *r, void *bus)
+static bool connect_bus(struct request *r)
+{
+	int rc;
+
+	if (!load_libsystemd(r))
+		return false;
+	rc = geteuid() ? r->sd.sd_bus_open_user(&r->bus) : r->sd.sd_bus_open_system(&r->bus);
+	if (rc < 0) {
+		set_reason(r, "systemd's bus: %s", strerror(-rc));
+		r->unreachable = true;
+	}
+	return rc >= 0;
+}
+
+static void close_bus(struct request *r)
+{
+	if (!r->bus)
+		return;
+	r->sd.sd_bus_close(r->bus);
+	r->sd.sd_bus_unref(r->bus);
+}
+
+static int send_request(struct request *r)
 {
 	char text[UNIT_MAX + 64];
 	void *message = NULL;
 	int rc;
 
 	snprintf(text, sizeof(text), "CUDA program of gsched's group %s", r->group);
-	rc = r->sd.sd_bus_message_new_method_call(bus, &message, SYSTEMD,
+	rc = r->sd.sd_bus_message_new_method_call(r->bus, &message, SYSTEMD,
 						  "/org/freedesktop/systemd1", SYSTEMD ".Manager",
 						  "StartTransientUnit");
 	if (rc >= 0)
@@ -214,29 +247,22 @@ static int send_request(struct request *r, void *bus)
 						 "CollectMode", "s", "inactive-or-failed",
 						 "PIDs", "au", 1, (uint32_t)0, 0);
 	if (rc >= 0)
-		rc = r->sd.sd_bus_call_async(bus, NULL, message, on_reply, r, PATIENCE_US);
+		rc = r->sd.sd_bus_call_async(r->bus, NULL, message, on_reply, r,
+					     PATIENCE_US);
 	r->sd.sd_bus_message_unref(message);
 	return rc;
 }
 
-/* Each step, also of connecting, waits until @until at most. */
+/* Each step waits until @until at most: connecting ends in the first one. */
 static bool start_scope(struct request *r, uint64_t until)
 {
-	void *bus = NULL;
+	int rc = send_request(r);
 	uint64_t now;
-	int rc;
 
-	rc = geteuid() ? r->sd.sd_bus_open_user(&bus) : r->sd.sd_bus_open_system(&bus);
-	if (rc >= 0)
-		rc = send_request(r, bus);
 	while (rc >= 0 && !r->answered && (now = now_us()) < until) {
-		rc = r->sd.sd_bus_process(bus, NULL);
+		rc = r->sd.sd_bus_process(r->bus, NULL);
 		if (!rc)
-			rc = r->sd.sd_bus_wait(bus, until - now);
-	}
-	if (bus) {
-		r->sd.sd_bus_close(bus);
-		r->sd.sd_bus_unref(bus);
+			rc = r->sd.sd_bus_wait(r->bus, until - now);
 	}
 	if (rc < 0 && !r->answered)
 		set_reason(r, "systemd's bus: %s", strerror(-rc));
@@ -278,23 +304,115 @@ static void bind_slice(struct request *r, struct gsched *g, const struct ctl_dev
 	}
 }
 
+/*
+ * The directory of cgroup @path of version 2, which may be seen through a mount of a part of the
+ * hierarchy. Mounts have the form "ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE ...".
+ */
+static bool find_directory(const char *path, char *dir, size_t size)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, *root, *point;
+	size_t room = 0, len;
+	bool found = false;
+
+	while (mounts && !found && getline(&line, &room, mounts) > 0) {
+		if (!strstr(line, " - cgroup2 ") ||
+		    sscanf(line, "%*s %*s %*s %ms %ms", &root, &point) != 2)
+			continue;
+		len = strcmp(root, "/") ? strlen(root) : 0;
+		if (!strncmp(path, root, len) && (path[len] == '/' || !path[len]))
+			found = snprintf(dir, size, "%s%s", point, path + len) < (int)size;
+		free(root);
+		free(point);
+	}
+	free(line);
+	if (mounts)
+		fclose(mounts);
+	return found;
+}
+
+static bool move_into(const char *dir)
+{
+	char file[PATH_MAX];
+	bool moved = false;
+	int fd;
+
+	if (snprintf(file, sizeof(file), "%s/cgroup.procs", dir) >= (int)sizeof(file))
+		return false;
+	fd = open(file, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		moved = write(fd, "0", 1) == 1;
+		close(fd);
+	}
+	return moved;
+}
+
+/*
+ * Bound first, then moved: so that the program is never in a cgroup of the name that is not the
+ * group's. Called again from within, it is there already. @path: the cgroup.
+ */
+static bool enter_cgroup(struct request *r, struct gsched *g, const struct ctl_devices *devices,
+			 char *path, size_t size)
+{
+	char bound[CTL_VALUE_MAX], dir[PATH_MAX];
+	size_t len;
+	bool made;
+
+	*r->why = '\0';
+	if (proc_cgroup(getpid(), path, size)) {
+		set_reason(r, "there are no cgroups of version 2");
+		return false;
+	}
+	len = strcmp(path, "/") ? strlen(path) : 0;
+	if (strcmp(last_of(path), r->cgroup))
+		snprintf(path + len, size - len, "/%s", r->cgroup);
+	if (!find_directory(path, dir, sizeof(dir))) {
+		set_reason(r, "cgroup %s is not mounted", path);
+		return false;
+	}
+	for (unsigned int i = 0; i < devices->n; i++) {
+		bound_to(g, devices->name[i], r->group, bound, sizeof(bound));
+		if (*bound && strcmp(bound, path)) {
+			set_reason(r, "the group is bound to cgroup %s", bound);
+			return false;
+		}
+	}
+	made = !mkdir(dir, 0755);
+	if (!made && errno != EEXIST) {
+		set_reason(r, "%s: %s", dir, strerror(errno));
+		return false;
+	}
+	bind_slice(r, g, devices, path);
+	if (!*r->why && !move_into(dir))
+		set_reason(r, "%s: %s", dir, strerror(errno));
+	if (*r->why && made) {
+		for (unsigned int i = 0; i < devices->n; i++)
+			gsched_group_set(g, devices->name[i], r->group, "cgroup", "");
+		rmdir(dir);
+	}
+	return !*r->why;
+}
+
 void ctl_scope(struct gsched *g, const struct ctl_devices *devices, const char *group, bool verbose)
 {
 	struct request r = { .group = group };
 	uint64_t until = now_us() + PATIENCE_US;
 	char path[CTL_VALUE_MAX];
 
-	if (!name_units(&r) || !may_move(&r, g, devices) || !load_libsystemd(&r) ||
-	    !start_scope(&r, until) ||
-	    !await_move(&r, until, path, sizeof(path))) {
+	if (name_units(&r) && connect_bus(&r) && may_move(&r, g, devices) &&
+	    start_scope(&r, until) && await_move(&r, until, path, sizeof(path))) {
+		bind_slice(&r, g, devices, path);
+		if (verbose && *r.why)
+			ctl_error("group %s: in %s/%s, which is not the group's cgroup: %s", group,
+				  path, r.scope, r.why);
+		else if (verbose)
+			ctl_error("group %s: in %s/%s", group, path, r.scope);
+	} else if (r.unreachable && enter_cgroup(&r, g, devices, path, sizeof(path))) {
 		if (verbose)
-			ctl_error("group %s: no scope of its own: %s", group, r.why);
-		return;
+			ctl_error("group %s: in %s", group, path);
+	} else if (verbose) {
+		ctl_error("group %s: no %s of its own: %s", group,
+			  r.unreachable ? "cgroup" : "scope", r.why);
 	}
-	bind_slice(&r, g, devices, path);
-	if (verbose && *r.why)
-		ctl_error("group %s: in %s/%s, which is not the group's cgroup: %s", group, path,
-			  r.scope, r.why);
-	else if (verbose)
-		ctl_error("group %s: in %s/%s", group, path, r.scope);
+	close_bus(&r);
 }

@@ -47,6 +47,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 			type = GSCHED_EVENT_GROW;
 	}
 	*event = (struct gsched_event) {
+		.size = sizeof(*event),
 		.type = type,
 		.slot = task->slot,
 		.seq = task->seq,
@@ -108,7 +109,7 @@ static void set_band(struct gsc_client *core, const struct gsc_arb *old)
 			gsched_nl_client(client, GSCHED_NL_BAND);
 	}
 	/* During attach the caller has not mapped the page yet and reads it then. */
-	if (!client->bands)
+	if (!client->attached)
 		return;
 	client->band_ns = client->dev->core.now;
 	WRITE_ONCE(client->band_pending, true);
@@ -191,6 +192,7 @@ void gsched_unlock(struct gsched_device *dev, u64 now)
 		dev->events_notified = dev->core.n_events;
 		sysfs_notify_dirent(dev->events);
 	}
+	gsched_triggers_kick(dev);
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_PROVE_LOCKING) && gsc_check(&dev->core));
 	spin_unlock_bh(&dev->lock);
 }

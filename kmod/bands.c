@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What sysfs shows of bands: the file bands of a device, one line a band, and tasks/<pid>/band.
- * Words are "key value" pairs with the keys that gschedd's status has.
+ * What is shown of bands: a line of debugfs' table, and tasks/<pid>/band of sysfs. Words are
+ * "key value" pairs with the keys that gschedd's status has.
  */
 #include <linux/nospec.h>
+#include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
 #include "internal.h"
-
-#define LINE_ROOM	512	/* for all of a line but its list of clients */
 
 static const char *activity_name(u32 activity)
 {
@@ -39,25 +38,25 @@ static bool is_server(const struct gsc_client *core)
 }
 
 /* "clients 12,13 server 11 "; a word that would be empty is left out */
-static int members_emit(const struct gsc_band *band, const struct gsc_client *owner, char *page,
-			int len)
+static void show_members(struct seq_file *seq, const struct gsc_band *band,
+			 const struct gsc_client *owner)
 {
+	const char *before = "clients ";
 	struct gsc_client *core;
-	int start = len;
 
-	list_for_each_entry(core, &band->members, member)
-		if (!is_server(core))
-			len += sysfs_emit_at(page, len, "%s%u", len == start ? "clients " : ",",
-					     core->pid);
-	if (len != start)
-		len += sysfs_emit_at(page, len, " ");
-	list_for_each_entry(core, &band->members, member)
-		if (core == owner && is_server(core))
-			len += sysfs_emit_at(page, len, "server %u ", core->pid);
-	return len - start;
+	list_for_each_entry(core, &band->members, member) {
+		if (is_server(core))
+			continue;
+		seq_printf(seq, "%s%u", before, core->pid);
+		before = ",";
+	}
+	if (*before == ',')
+		seq_putc(seq, ' ');
+	if (owner && is_server(owner))
+		seq_printf(seq, "server %u ", owner->pid);
 }
 
-static u32 band_activity(const struct gsc_band *band)
+u32 gsched_band_activity(const struct gsc_band *band)
 {
 	u32 activity = GSCHED_ACTIVITY_IDLE;
 	struct gsc_client *core;
@@ -69,67 +68,33 @@ static u32 band_activity(const struct gsc_band *band)
 }
 
 /* Does the GPU leave its channel group at the ends of thread blocks? As it writes into its page */
-static bool block_end(struct gsc_client *owner)
+bool gsched_band_block_end(struct gsc_client *owner)
 {
 	return owner && READ_ONCE(gsched_client_of(owner)->cl->header.block_end);
 }
 
-static int band_emit(const struct gsched_device *dev, const struct gsc_band *band, char *page,
-		     int len)
+/*
+ * "name pid-12 clients 12 priority 0 weight 100.000 slice_us 1 applied_us 1 slice_error 0
+ * block_end 0 activity busy turn 1 why ...", the reason last and to the end of the line
+ */
+void gsched_band_line(struct seq_file *seq, const struct gsched_device *dev,
+		      const struct gsc_band *band)
 {
 	struct gsc_client *owner = gsc_band_owner(band);
 	u32 thousandths = band->weight % GSC_BAND_WEIGHT_SCALE * 1000 / GSC_BAND_WEIGHT_SCALE;
-	char name[GSC_BAND_NAME_SIZE];
-	int start = len;
+	char name[GSC_BAND_NAME_SIZE], why[384];
 
+	lockdep_assert_held(&dev->lock);
 	gsc_band_name(band, name, sizeof(name));
-	len += sysfs_emit_at(page, len, "name %s ", name);
-	len += members_emit(band, owner, page, len);
-	len += sysfs_emit_at(page, len,
-			     "priority %u weight %llu.%03u slice_us %u applied_us %u ",
-			     band->priority, div_u64(band->weight, GSC_BAND_WEIGHT_SCALE),
-			     thousandths, band->slice_us, owner ? owner->slice_us : 0);
-	len += sysfs_emit_at(page, len, "slice_error %u block_end %u activity %s turn %u why ",
-			     owner ? owner->slice_error : 0, block_end(owner),
-			     activity_name(band_activity(band)), band == dev->core.turn);
-	len += gsc_band_why(band, page + len, PAGE_SIZE - len);
-	len += sysfs_emit_at(page, len, "\n");
-	return len - start;
-}
-
-static u32 clients_of(const struct gsc_band *band)
-{
-	const struct gsc_client *core;
-	u32 n = 0;
-
-	list_for_each_entry(core, &band->members, member)
-		n++;
-	return n;
-}
-
-/*
- * One line a band: "name pid-12 clients 12 priority 0 weight 100.000 slice_us 1 applied_us 1
- * slice_error 0 block_end 0 activity busy turn 1 why ...", the reason last and to the end of the
- * line. Bands that a page has no room for are counted in a last line "more 3".
- */
-ssize_t gsched_bands_show(struct gsched_device *dev, char *page)
-{
-	struct gsc_band *band;
-	u32 more = 0;
-	int len = 0;
-
-	spin_lock_bh(&dev->lock);
-	list_for_each_entry(band, &dev->core.bands, node) {
-		/* a pid and its comma take at most 11 characters */
-		if (more || len + LINE_ROOM + clients_of(band) * 11 > PAGE_SIZE)
-			more++;
-		else
-			len += band_emit(dev, band, page, len);
-	}
-	spin_unlock_bh(&dev->lock);
-	if (more)
-		len += sysfs_emit_at(page, len, "more %u\n", more);
-	return len;
+	gsc_band_why(band, why, sizeof(why));
+	seq_printf(seq, "name %s ", name);
+	show_members(seq, band, owner);
+	seq_printf(seq, "priority %u weight %llu.%03u slice_us %u applied_us %u ",
+		   band->priority, div_u64(band->weight, GSC_BAND_WEIGHT_SCALE), thousandths,
+		   band->slice_us, owner ? owner->slice_us : 0);
+	seq_printf(seq, "slice_error %u block_end %u activity %s turn %u why %s\n",
+		   owner ? owner->slice_error : 0, gsched_band_block_end(owner),
+		   activity_name(gsched_band_activity(band)), band == dev->core.turn, why);
 }
 
 /*
@@ -157,6 +122,6 @@ ssize_t gsched_band_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page,
 			  "name %s\nslice_us %u\napplied_us %u\nslice_error %u\n"
 			  "block_end %u\nblock_us %u\nactivity %s\nshare %u.%06u\n",
-			  name, arb.slice_us, applied, error, block_end(core), block_us,
+			  name, arb.slice_us, applied, error, gsched_band_block_end(core), block_us,
 			  activity_name(activity), share / 1000000, share % 1000000);
 }

@@ -7,8 +7,12 @@
  * device's, everybody may come. CAP_SYS_ADMIN overrides.
  *
  * Which group a process belongs to: the one bound to it or to its nearest bound ancestor (procs),
- * else the one bound to the deepest cgroup v2 subtree that the process is in (cgroup), else the
- * root group.
+ * else the one bound to the leader of its session, who may have ended, else the one bound to the
+ * deepest cgroup v2 subtree that the process is in (cgroup), else the root group.
+ *
+ * Nobody tells a module of a fork. A process whose ancestors have ended is known by its session,
+ * which only descendants of the leader are in, unless it has begun one of its own. Then its cgroup
+ * alone tells where it comes from.
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
@@ -55,6 +59,7 @@ static struct gsched_binding *find(struct gsched_device *dev, const struct pid *
 
 static struct gsched_group *by_process(struct gsched_device *dev, struct task_struct *task)
 {
+	const struct pid *session = task_session(task);
 	struct gsched_binding *binding;
 
 	if (list_empty(&dev->bindings))
@@ -66,7 +71,8 @@ static struct gsched_group *by_process(struct gsched_device *dev, struct task_st
 		if (binding)
 			return binding->group;
 	}
-	return NULL;
+	binding = find(dev, session);
+	return binding ? binding->group : NULL;
 }
 
 static struct gsched_group *by_cgroup(struct gsched_device *dev, struct task_struct *task)
@@ -115,7 +121,7 @@ void gsched_bind_apply(struct gsched_device *dev, u64 now)
 	}
 }
 
-/* Forget the processes that are gone */
+/* Forget the processes that are gone, with all of the session that they led */
 static void prune(struct gsched_device *dev)
 {
 	struct gsched_binding *binding, *next;
@@ -123,7 +129,8 @@ static void prune(struct gsched_device *dev)
 	lockdep_assert_held(&dev->lock);
 	rcu_read_lock();
 	list_for_each_entry_safe(binding, next, &dev->bindings, node)
-		if (!pid_task(binding->pid, PIDTYPE_TGID))
+		if (!pid_has_task(binding->pid, PIDTYPE_TGID) &&
+		    !pid_has_task(binding->pid, PIDTYPE_SID))
 			binding_free(binding);
 	rcu_read_unlock();
 }
@@ -273,7 +280,8 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 	list_for_each_entry(binding, &dev->bindings, node) {
 		pid_t nr = pid_vnr(binding->pid);
 
-		if (binding->group == group && nr && len < PAGE_SIZE - 16)
+		if (binding->group == group && nr && len < PAGE_SIZE - 16 &&
+		    pid_has_task(binding->pid, PIDTYPE_TGID))
 			len += scnprintf(page + len, PAGE_SIZE - len, "%d\n", nr);
 	}
 	gsched_unlock(dev, now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/gsched: open, the calls, poll, read, mmap, close. */
+/* /dev/gsched: open, the calls, poll, read, write, mmap, close. */
+#include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -19,8 +20,9 @@ static_assert(sizeof(struct gsched_attach) == 88);
 static_assert(offsetof(struct gsched_attach, client_id) == 24);
 static_assert(offsetof(struct gsched_attach, channel_group) == 80);
 static_assert(sizeof(struct gsched_submit) == 72);
-static_assert(offsetof(struct gsched_submit, window) == 48);
-static_assert(offsetof(struct gsched_submit, intensity) == 64);
+static_assert(offsetof(struct gsched_submit, intensity) == 56);
+static_assert(offsetof(struct gsched_submit, state) == 60);
+static_assert(offsetof(struct gsched_submit, window) == 64);
 static_assert(sizeof(struct gsched_complete) == 24);
 static_assert(sizeof(struct gsched_report) == 28);
 static_assert(offsetof(struct gsched_report, activity) == 8);
@@ -29,6 +31,8 @@ static_assert(offsetof(struct gsched_report, slice_error) == 16);
 static_assert(offsetof(struct gsched_report, prioritised) == 20);
 static_assert(offsetof(struct gsched_report, block_us) == 24);
 static_assert(sizeof(struct gsched_event) == 32);
+static_assert(offsetof(struct gsched_event, type) == 4);
+static_assert(offsetof(struct gsched_event, window) == 16);
 
 /* One call: the caller's structure, and where to put the answer */
 struct gsched_cmd {
@@ -131,10 +135,10 @@ static const struct gsched_call calls[] = {
 	CALL(GSCHED_IOC_INFO, call_info, gsched_info, __reserved),
 	CALL(GSCHED_IOC_DEVICE_ADD, call_device_add, gsched_device_add, __reserved),
 	CALL(GSCHED_IOC_DEVICE_DEL, call_device_del, gsched_device_del, uuid),
-	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, __reserved),
+	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, channel_group),
 	CALL(GSCHED_IOC_SUBMIT, call_submit, gsched_submit, window),
 	CALL(GSCHED_IOC_COMPLETE, call_complete, gsched_complete, ran_ns),
-	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, prioritised),
+	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, block_us),
 };
 
 static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)
@@ -188,6 +192,7 @@ static int gsched_release(struct inode *inode, struct file *file)
 	struct gsched_client *client = file->private_data;
 
 	gsched_client_detach(client);
+	gsched_trigger_free(client->trigger);
 	kobject_put(&client->kobj);
 	return 0;
 }
@@ -231,11 +236,11 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 		if (!gsched_client_live(client) && !is_gone(client))
 			return done ?: -ENOTCONN;
 		if (gsched_client_event(client, &event)) {
-			if (copy_to_user(buf + done, &event, sizeof(event))) {
+			if (copy_to_user(buf + done, &event, event.size)) {
 				gsched_client_event_back(client, &event);
 				return done ?: -EFAULT;
 			}
-			done += sizeof(event);
+			done += event.size;
 			continue;
 		}
 		if (done)
@@ -252,11 +257,34 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 	return done;
 }
 
+/* A trigger, by the rights of whoever opened the file: see trigger.c */
+static ssize_t gsched_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
+{
+	char text[64];
+	int ret;
+
+	if (count >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, count))
+		return -EFAULT;
+	text[count] = '\0';
+	if (strlen(text) != count)
+		return -EINVAL;
+	ret = gsched_trigger_create(file->private_data, text,
+				    file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN));
+	return ret ?: count;
+}
+
 static __poll_t gsched_poll(struct file *file, poll_table *table)
 {
 	struct gsched_client *client = file->private_data;
 
+	/* set up: pairs with create() in trigger.c */
+	struct gsched_trigger *trigger = smp_load_acquire(&client->trigger);
+
 	poll_wait(file, &client->wait, table);
+	if (trigger)
+		return gsched_trigger_poll(trigger);
 	if (is_gone(client))
 		return EPOLLHUP | (READ_ONCE(client->gone_read) ? EPOLLERR : EPOLLIN | EPOLLRDNORM);
 	if (!gsched_client_live(client))
@@ -273,6 +301,7 @@ static const struct file_operations gsched_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = gsched_mmap,
 	.read = gsched_read,
+	.write = gsched_write,
 	.poll = gsched_poll,
 };
 

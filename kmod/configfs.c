@@ -200,6 +200,7 @@ static void group_drop(struct config_group *parent, struct config_item *item)
 
 	gsched_nl_group(group, GSCHED_NL_GROUP_DEL);
 	gsched_bind_drop(group);
+	gsched_triggers_drop(group);
 	list_del(&group->node);
 	gsched_bind_apply(dev, now);
 	WARN_ON_ONCE(gsc_group_exit(group->core));
@@ -240,11 +241,8 @@ static ssize_t gsched_features_show(struct config_item *item, char *page)
 {
 	static const struct { u64 bit; const char *name; } feature[] = {
 		{ GSCHED_FEATURE_LEASE, "lease" },
-		{ GSCHED_FEATURE_STREAM, "stream" },
 		{ GSCHED_FEATURE_FORCE, "force" },
-		{ GSCHED_FEATURE_LEASED, "leased" },
 		{ GSCHED_FEATURE_BANDS, "bands" },
-		{ GSCHED_FEATURE_INTENSITY, "intensity" },
 	};
 	ssize_t len = 0;
 	int i;
@@ -345,8 +343,11 @@ void gsched_configfs_del(struct gsched_device *dev)
 	configfs_unregister_group(&dev->root.cg);
 	now = gsched_lock(dev);
 	gsched_bind_drop(&dev->root);
+	gsched_triggers_drop(&dev->root);
 	list_del(&dev->root.node);
 	gsched_unlock(dev, now);
+	/* without a trigger nobody schedules it again */
+	cancel_delayed_work_sync(&dev->trigger_work);
 	config_group_put(&dev->root.cg);
 }
 

@@ -65,6 +65,8 @@ static struct gsched_device *device_new(const struct gsched_device_add *req)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->groups);
 	INIT_LIST_HEAD(&dev->bindings);
+	INIT_LIST_HEAD(&dev->triggers);
+	INIT_DELAYED_WORK(&dev->trigger_work, gsched_triggers_look);
 	hrtimer_init(&dev->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	dev->timer.function = gsched_device_expired;
 	memcpy(dev->uuid, req->uuid, sizeof(dev->uuid));
@@ -111,6 +113,7 @@ static int publish(struct gsched_device *dev)
 	if (ret)
 		goto err_tasks;
 	set_events(dev, sysfs_get_dirent(dev->dev.kobj.sd, "events"));
+	gsched_debugfs_add(dev);
 	list_add_tail(&dev->node, &devices);
 	WRITE_ONCE(device_count, device_count + 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_ADD);
@@ -164,6 +167,7 @@ static int withdraw(struct gsched_device *dev)
 	list_del(&dev->node);
 	WRITE_ONCE(device_count, device_count - 1);
 	gsched_nl_device(dev, GSCHED_NL_DEVICE_DEL);
+	gsched_debugfs_del(dev);
 	gsched_configfs_del(dev);
 	set_events(dev, NULL);
 	kobject_put(dev->tasks);

@@ -20,24 +20,30 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include <linux/gsched_netlink.h>
 
 #include "core/core.h"
 
 struct cgroup;
+struct dentry;
 struct file;
 struct kernfs_node;
 struct pid;
 struct poll_table_struct;
+struct seq_file;
 struct task_struct;
 struct vm_area_struct;
 
 struct gsched_device;
+struct gsched_trigger;
+
+/* Of one device, by others than administrators: they are looked at with its lock held */
+#define GSCHED_TRIGGERS_MAX	256
 
 /* What INFO answers; configfs.c has their names */
-#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | \
-			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY)
+#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS)
 
 /**
  * struct gsched_group - a quota holder: one configfs directory
@@ -74,10 +80,15 @@ struct gsched_group {
  * @decisions_traced: the core's decisions at the last gsched_unlock() (lock)
  * @groups: every gsched_group (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
+ * @triggers: struct gsched_trigger, trigger.c (lock)
+ * @n_triggers: how many there are (lock)
+ * @triggers_looked_at: @trigger_work is on its way (lock)
+ * @trigger_work: calls gsched_triggers_look()
  * @node: in the device table (gsched_devices_mutex)
  * @uuid: the CUDA device's
  * @root: the directory of the device itself
  * @tasks: sysfs directory of the clients
+ * @debugfs: directory of the tables, or an error
  */
 struct gsched_device {
 	struct device dev;
@@ -93,10 +104,15 @@ struct gsched_device {
 	u64 decisions_traced;
 	struct list_head groups;
 	struct list_head bindings;
+	struct list_head triggers;
+	u32 n_triggers;
+	bool triggers_looked_at;
+	struct delayed_work trigger_work;
 	struct list_head node;
 	u8 uuid[GSCHED_UUID_SIZE];
 	struct gsched_group root;
 	struct kobject *tasks;
+	struct dentry *debugfs;
 };
 
 /**
@@ -121,10 +137,10 @@ struct gsched_device {
  * @plain: tasks/ directory is named by the pid alone (lock)
  * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
  * @pending: slots with an event to read (lock); atomically, since poll and read look without it
- * @bands: the caller of attach knows EVENT_BAND (lock)
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
  * @spare: for the slot that a submit is about to use for the first time (lock)
+ * @trigger: what the file waits for, if it is no client: set once (mutex)
  */
 struct gsched_client {
 	struct kobject kobj;
@@ -145,10 +161,10 @@ struct gsched_client {
 	bool plain;
 	DECLARE_BITMAP(in_submit, GSCHED_SLOTS);
 	DECLARE_BITMAP(pending, GSCHED_SLOTS);
-	bool bands;
 	bool band_pending;
 	u64 band_ns;
 	struct gsched_slot *spare;
+	struct gsched_trigger *trigger;
 };
 
 /**
@@ -199,9 +215,18 @@ extern struct class gsched_class;
 extern const struct attribute_group *gsched_device_groups[];
 extern const struct kobj_type gsched_client_ktype;
 
-/* bands.c: what sysfs shows of bands */
-ssize_t gsched_bands_show(struct gsched_device *dev, char *page);
+/* bands.c: what is shown of bands */
+u32 gsched_band_activity(const struct gsc_band *band);
+bool gsched_band_block_end(struct gsc_client *owner);
+void gsched_band_line(struct seq_file *seq, const struct gsched_device *dev,
+		      const struct gsc_band *band);
 ssize_t gsched_band_show(struct gsched_client *client, char *page);
+
+/* debugfs.c: tables */
+void gsched_debugfs_add(struct gsched_device *dev);
+void gsched_debugfs_del(struct gsched_device *dev);
+void gsched_debugfs_init(void);
+void gsched_debugfs_exit(void);
 
 /* arbiter.c: the core's actions, and the lock around every event */
 extern const struct gsc_ops gsched_core_ops;
@@ -252,6 +277,14 @@ void gsched_bind_drop(struct gsched_group *group);
 /* owner.c */
 ssize_t gsched_owner_show(struct gsched_group *group, char *page);
 int gsched_owner_store(struct gsched_group *group, const char *text);
+
+/* trigger.c: poll for gpu.pressure */
+int gsched_trigger_create(struct gsched_client *client, char *text, bool admin);
+__poll_t gsched_trigger_poll(struct gsched_trigger *trigger);
+void gsched_trigger_free(struct gsched_trigger *trigger);
+void gsched_triggers_look(struct work_struct *work);
+void gsched_triggers_kick(struct gsched_device *dev);
+void gsched_triggers_drop(struct gsched_group *group);
 
 /* netlink.c: events, which cost next to nothing while nobody listens */
 void gsched_nl_changed(void);

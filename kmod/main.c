@@ -14,9 +14,10 @@ static int __init gsched_init(void)
 	ret = gsched_devices_init();
 	if (ret)
 		goto err_netlink;
+	gsched_debugfs_init();
 	ret = gsched_configfs_init();
 	if (ret)
-		goto err_devices;
+		goto err_debugfs;
 	ret = gsched_chardev_init();
 	if (ret)
 		goto err_configfs;
@@ -24,7 +25,8 @@ static int __init gsched_init(void)
 
 err_configfs:
 	gsched_configfs_exit();
-err_devices:
+err_debugfs:
+	gsched_debugfs_exit();
 	gsched_devices_exit();
 err_netlink:
 	gsched_netlink_exit();
@@ -36,6 +38,7 @@ static void __exit gsched_exit(void)
 	gsched_chardev_exit();
 	gsched_devices_exit();
 	gsched_configfs_exit();
+	gsched_debugfs_exit();
 	/* last: its events are sent while all else goes */
 	gsched_netlink_exit();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink family "gsched": dumps of devices, groups, clients and tasks, and events. What
+ * Generic netlink family "gsched": dumps of devices, groups, clients, tasks and bands; events. What
  * there is and who may have it: uapi/linux/gsched_netlink.h.
  *
  * Events are sent from where things happen, mostly with a device's lock held, and cost one test of
@@ -54,9 +54,9 @@ static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)
 		[GSCHED_STAT_RAN_USEC] = stats->ran.us,
 		[GSCHED_STAT_PACED_USEC] = stats->paced.us,
 		[GSCHED_STAT_TASKS] = stats->tasks,
-		[GSCHED_STAT_GRANTS] = stats->grants,
-		[GSCHED_STAT_EVICTIONS] = stats->evictions,
-		[GSCHED_STAT_GROWTHS] = stats->growths,
+		[GSCHED_STAT_GRANTS] = stats->changes[GSC_GRANT],
+		[GSCHED_STAT_EVICTIONS] = stats->changes[GSC_EVICT],
+		[GSCHED_STAT_GROWTHS] = stats->changes[GSC_GROW],
 		[GSCHED_STAT_WAIT_USEC] = stats->wait.us,
 		[GSCHED_STAT_CANCELLED] = stats->cancelled,
 		[GSCHED_STAT_DEMANDED_USEC] = stats->demanded.us,
@@ -159,12 +159,45 @@ static int put_band(struct sk_buff *skb, const struct gsched_client *client)
 	return 0;
 }
 
+static int put_band_name(struct sk_buff *skb, const struct gsc_band *band)
+{
+	char name[GSC_BAND_NAME_SIZE];
+
+	gsc_band_name(band, name, sizeof(name));
+	return nla_put_string(skb, GSCHED_A_BAND, name);
+}
+
+static int put_whole_band(struct sk_buff *skb, const struct gsched_device *dev,
+			  const struct gsc_band *band)
+{
+	struct gsc_client *owner = gsc_band_owner(band);
+	u64 weight = div_u64(band->weight * 1000, GSC_BAND_WEIGHT_SCALE);
+	char why[384];
+
+	gsc_band_why(band, why, sizeof(why));
+	if (put_band_name(skb, band) ||
+	    (owner && owner->flags & GSCHED_ATTACH_SERVER &&
+	     nla_put_u32(skb, GSCHED_A_PID, owner->pid)) ||
+	    nla_put_u32(skb, GSCHED_A_PRIORITY, band->priority) ||
+	    put_u64(skb, GSCHED_A_BAND_WEIGHT, weight) ||
+	    nla_put_u32(skb, GSCHED_A_SLICE_US, band->slice_us) ||
+	    nla_put_u32(skb, GSCHED_A_APPLIED_US, owner ? owner->slice_us : 0) ||
+	    nla_put_u32(skb, GSCHED_A_SLICE_ERROR, owner ? owner->slice_error : 0) ||
+	    nla_put_u32(skb, GSCHED_A_BLOCK_END, gsched_band_block_end(owner)) ||
+	    nla_put_u32(skb, GSCHED_A_ACTIVITY, gsched_band_activity(band)) ||
+	    nla_put_u32(skb, GSCHED_A_TURN, band == dev->core.turn) ||
+	    nla_put_string(skb, GSCHED_A_WHY, why))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int put_usage(struct sk_buff *skb, const struct gsched_client *client)
 {
 	const struct gsc_client *core = &client->core;
 
 	if (put_owner(skb, client) ||
 	    put_group(skb, client->dev, core->home) ||
+	    put_band_name(skb, core->band) ||
 	    nla_put_u32(skb, GSCHED_A_LEASE, core->lease) ||
 	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->group->priority) ||
 	    nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
@@ -194,16 +227,23 @@ static int put_grant(struct sk_buff *skb, const struct gsc_task *task)
 
 static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 {
+	const struct gsched_cl_slot *hint =
+		&gsched_client_of(task->client)->cl->slot[task->slot];
 	bool runs = task->state == GSC_TASK_RUNNING;
 
 	if (put_window(skb, task) ||
-	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_RUNNING : GSCHED_STATE_WAITING) ||
+	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_GRANTED : GSCHED_STATE_QUEUED) ||
 	    nla_put_u32(skb, GSCHED_A_TIER, task->tier) ||
 	    put_u64(skb, GSCHED_A_BLOCKS, task->blocks) ||
 	    put_u64(skb, GSCHED_A_WAIT_NS, (runs ? task->granted : now) - task->submitted) ||
 	    put_u64(skb, GSCHED_A_RUN_NS, runs ? now - task->granted : 0) ||
 	    put_u64(skb, GSCHED_A_USED_NS, task->usage / GSCHED_CAPSM) ||
-	    nla_put_u32(skb, GSCHED_A_EVICTIONS, task->evictions))
+	    nla_put_u32(skb, GSCHED_A_EVICTIONS, task->evictions) ||
+	    put_u64(skb, GSCHED_A_STREAM, task->stream) ||
+	    nla_put_u32(skb, GSCHED_A_SEEN, READ_ONCE(hint->seen_limit)) ||
+	    nla_put_u32(skb, GSCHED_A_LAUNCHED, READ_ONCE(hint->launched)) ||
+	    nla_put_u32(skb, GSCHED_A_LEFT, READ_ONCE(hint->left)) ||
+	    put_u64(skb, GSCHED_A_START_NS, READ_ONCE(hint->start_ns)))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -315,6 +355,24 @@ static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct g
 	return 0;
 }
 
+static int dump_bands(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev)
+{
+	struct walk *walk = (struct walk *)cb->ctx;
+	const struct gsc_band *band;
+	u32 nr = 0;
+	void *head;
+
+	list_for_each_entry(band, &dev->core.bands, node) {
+		if (nr++ < walk->object)
+			continue;
+		head = begin(skb, cb, dev, GSCHED_CMD_BAND_GET);
+		if (!head || end(skb, head, put_whole_band(skb, dev, band)))
+			return -EMSGSIZE;
+		walk->object++;
+	}
+	return 0;
+}
+
 static int dump_one(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev)
 {
 	u64 now = gsched_lock(dev);
@@ -333,6 +391,9 @@ static int dump_one(struct sk_buff *skb, struct netlink_callback *cb, struct gsc
 		break;
 	case GSCHED_CMD_CLIENT_GET:
 		ret = dump_clients(skb, cb, dev, now);
+		break;
+	case GSCHED_CMD_BAND_GET:
+		ret = dump_bands(skb, cb, dev);
 		break;
 	default:
 		ret = dump_tasks(skb, cb, dev, now);
@@ -407,6 +468,7 @@ static const struct genl_ops ops[] = {
 	DUMP(GSCHED_CMD_GROUP_GET),
 	DUMP(GSCHED_CMD_CLIENT_GET),
 	DUMP(GSCHED_CMD_TASK_GET),
+	DUMP(GSCHED_CMD_BAND_GET),
 };
 
 static const struct genl_multicast_group mcgrps[] = {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/gsched/<device>/: uuid, sms, mode, policy, policy_fault, plan, switch_us,
- * max_overhead, max_slowdown, clients_max, stat, events, bands, and tasks/<pid>/ for every client.
+ * /sys/class/gsched/<device>/: uuid, sms, mode, mode_current, policy, policy_fault, plan,
+ * switch_us, max_overhead, max_slowdown, clients_max, stat, events, and tasks/<pid>/ for every
+ * client. Tables are in debugfs (debugfs.c).
  *
- * mode reads as two words: the setting in brackets, then the mode in force: "[auto] sliced".
- * Written: one of auto, temporal, spatial; sliced is what auto comes to if every band can have its
- * slice. policy reads as the list of policies with the one in force in brackets; policy_fault says
- * which one hpf has replaced and why, else nothing. plan takes an allocation (gsc_device_plan()),
- * which policy plan is in force for, and reads as what became of it.
+ * mode and policy read as the list of what can be written, with the setting in brackets.
+ * mode_current is the mode in force: sliced is what auto comes to if every band can have its slice.
+ * policy_fault says which policy hpf has replaced and why, else nothing. plan takes an allocation
+ * (gsc_device_plan()), which policy plan is in force for, and reads as what became of it.
  */
 #include <linux/capability.h>
 #include <linux/device.h>
@@ -56,14 +56,18 @@ static DEVICE_ATTR_RO(uuid);
 static ssize_t mode_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	struct gsched_device *dev = to_device(kdev);
-	s32 set;
-	u32 mode;
+	s32 set, mode;
+	int len;
 
 	spin_lock_bh(&dev->lock);
 	set = dev->core.mode_set;
-	mode = dev->core.mode;
 	spin_unlock_bh(&dev->lock);
-	return sysfs_emit(page, "[%s] %s\n", set < 0 ? "auto" : mode_name[set], mode_name[mode]);
+	len = sysfs_emit(page, set < 0 ? "[auto]" : "auto");
+	for (mode = 0; mode < ARRAY_SIZE(mode_name); mode++)
+		if (mode != GSCHED_MODE_SLICED)
+			len += sysfs_emit_at(page, len, mode == set ? " [%s]" : " %s",
+					     mode_name[mode]);
+	return len + sysfs_emit_at(page, len, "\n");
 }
 
 static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, const char *page,
@@ -84,6 +88,18 @@ static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, co
 	return ret ?: count;
 }
 static DEVICE_ATTR_RW(mode);
+
+static ssize_t mode_current_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	struct gsched_device *dev = to_device(kdev);
+	u32 mode;
+
+	spin_lock_bh(&dev->lock);
+	mode = dev->core.mode;
+	spin_unlock_bh(&dev->lock);
+	return sysfs_emit(page, "%s\n", mode_name[mode]);
+}
+static DEVICE_ATTR_RO(mode_current);
 
 static ssize_t policy_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
@@ -255,16 +271,11 @@ static ssize_t events_show(struct device *kdev, struct device_attribute *attr, c
 }
 static DEVICE_ATTR_ADMIN_RO(events);
 
-static ssize_t bands_show(struct device *kdev, struct device_attribute *attr, char *page)
-{
-	return gsched_bands_show(to_device(kdev), page);
-}
-static DEVICE_ATTR_ADMIN_RO(bands);
-
 static struct attribute *device_attrs[] = {
 	&dev_attr_uuid.attr,
 	&dev_attr_sms.attr,
 	&dev_attr_mode.attr,
+	&dev_attr_mode_current.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_policy_fault.attr,
 	&dev_attr_plan.attr,
@@ -274,7 +285,6 @@ static struct attribute *device_attrs[] = {
 	&dev_attr_clients_max.attr,
 	&dev_attr_stat.attr,
 	&dev_attr_events.attr,
-	&dev_attr_bands.attr,
 	NULL
 };
 
@@ -363,53 +373,6 @@ static ssize_t preemption_show(struct gsched_client *client, char *page)
 	gsc_commit(&dev->core, now);
 	len = gsc_group_show(&client->core.own, GSC_FILE_GPU_PREEMPTION, page, PAGE_SIZE);
 	gsched_unlock(dev, now);
-	return len;
-}
-
-#define SLOT_LINE_MAX	224
-
-/*
- * One line a used slot: "slot 3 seq 7 tier 0 blocks 1000 limit 4096 seen 4096 launched 4
- * left 0 start_ns 123 stream 5". Up to limit, and the stream, as the arbiter knows it, the rest as
- * client and GPU report. A launch under a lease has the window of the lease. Cut at a page, after a
- * line.
- */
-static int slot_emit(const struct gsched_client *client, u32 slot, char *page, int len)
-{
-	const struct gsc_task *task = gsc_task_in(&client->core, slot);
-	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
-	u64 blocks, stream = 0;
-	u32 seq, tier;
-
-	if (task) {
-		seq = task->seq;
-		tier = task->tier;
-		blocks = task->blocks;
-		stream = task->stream;
-	} else if (gsc_page_leased(&client->core, slot)) {
-		seq = READ_ONCE(hint->seq);
-		tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
-		blocks = READ_ONCE(hint->blocks);
-	} else {
-		return 0;
-	}
-	return sysfs_emit_at(
-		page, len,
-		"slot %u seq %u tier %u blocks %llu limit %llu seen %u launched %u left %u start_ns %llu stream %llu\n",
-		slot, seq, tier, blocks, client->arb->slot[slot].window,
-		READ_ONCE(hint->seen_limit), READ_ONCE(hint->launched), READ_ONCE(hint->left),
-		READ_ONCE(hint->start_ns), stream);
-}
-
-static ssize_t slots_show(struct gsched_client *client, char *page)
-{
-	int len = 0;
-	u32 slot;
-
-	spin_lock_bh(&client->dev->lock);
-	for (slot = 0; slot < GSCHED_SLOTS && len < PAGE_SIZE - SLOT_LINE_MAX; slot++)
-		len += slot_emit(client, slot, page, len);
-	spin_unlock_bh(&client->dev->lock);
 	return len;
 }
 
@@ -543,7 +506,6 @@ CLIENT_ATTR(group);
 CLIENT_ATTR(lease);
 CLIENT_ATTR(usage);
 CLIENT_ATTR(preemption);
-CLIENT_ATTR(slots);
 CLIENT_ATTR(managed);
 CLIENT_ATTR(unmanaged);
 CLIENT_ATTR(resumable);
@@ -560,7 +522,6 @@ static struct attribute *client_attrs[] = {
 	&client_lease.attr,
 	&client_usage.attr,
 	&client_preemption.attr,
-	&client_slots.attr,
 	&client_managed.attr,
 	&client_unmanaged.attr,
 	&client_resumable.attr,

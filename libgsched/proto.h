@@ -6,7 +6,7 @@
  * Request and reply: struct gsp_header, then the call's body (at most GSP_BODY_MAX bytes). The
  * reply repeats type and cookie, and has err = 0 or a positive errno, and the body as changed by
  * the call. A SUBMIT with GSCHED_SUBMIT_NOWAIT and GSP_FLAG_ASYNC, and a COMPLETE or a REPORT with
- * GSP_FLAG_ASYNC, get no reply. Events are sent unasked, with type GSP_EVENT. The reply to ATTACH
+ * GSP_FLAG_ASYNC, get no reply. Events are sent unasked, each in a packet with type GSP_EVENT. The reply to ATTACH
  * carries two descriptors (SCM_RIGHTS): the arbiter's page (memfd, opened read-only), then the
  * client's page (memfd); the mmap offsets are 0. A connection attaches once; closing it releases
  * everything. The peer's identity is SO_PEERCRED. GSP_REWRITE and the GSP_GROUP_*, GSP_STATUS calls

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsched_status() with the module: the contents of configfs and sysfs as JSON, in the format of
- * gschedd's embedded arbiter:
+ * gsched_status() with the module: the contents of configfs, sysfs and, for root, debugfs as JSON,
+ * in the format of gschedd's embedded arbiter:
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned",
  *   "switch_us", "max_overhead", "max_slowdown",
  *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
- *   "bands_left_out": how many bands the module's file had no room for,
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {}, "gpu.preemption": {},
  *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
  *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
@@ -15,7 +14,7 @@
  *     "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "limit", "seen", "launched", "left",
  *       "start_ns", "stream"}]}]}]}
- * The key of a file that does not exist is left out: older modules have fewer files.
+ * The key of a file that does not exist, or that the caller may not read, is left out.
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -54,19 +53,16 @@ static void add_text(cJSON *to, const char *key, int dir, const char *name)
 		cJSON_AddStringToObject(to, key, buf);
 }
 
-/* "[auto] spatial": the setting and the value in force; "hpf [other]": the choice among several. */
+/* "hpf [other]": the choice among several. */
 static void add_choice(cJSON *to, const char *key, int dir, const char *name)
 {
-	char buf[256], *open, *close, *last;
+	char buf[256], *open, *close;
 
 	if (!read_text(dir, name, buf, sizeof(buf)))
 		return;
 	open = strchr(buf, '[');
 	close = open ? strchr(open, ']') : NULL;
-	last = strrchr(buf, ' ');
-	if (!strcmp(key, "mode") && last) {
-		cJSON_AddStringToObject(to, key, last + 1);
-	} else if (close) {
+	if (close) {
 		*close = 0;
 		cJSON_AddStringToObject(to, key, open + 1);
 	} else {
@@ -247,30 +243,69 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 	free_list(names);
 }
 
-/* One line per slot: "slot 3 seq 7 tier 0 ...". */
-static void add_slots(cJSON *client, int dir)
+static FILE *open_table(const char *debugfs, const char *device, const char *name)
 {
-	char buf[16384], *line, *save = NULL;
-	cJSON *slots = cJSON_AddArrayToObject(client, "slots");
+	char path[PATH_MAX];
 
-	if (!slots || !read_text(dir, "slots", buf, sizeof(buf)))
-		return;
-	for (line = strtok_r(buf, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		cJSON *slot = cJSON_CreateObject();
-		char *key, *value, *word = NULL;
+	if (snprintf(path, sizeof(path), "%s/%s/%s", debugfs, device, name) >= (int)sizeof(path))
+		return NULL;
+	return fopen(path, "re");
+}
 
-		for (key = strtok_r(line, " ", &word); key; key = strtok_r(NULL, " ", &word)) {
-			value = strtok_r(NULL, " ", &word);
-			if (!value)
-				break;
-			/* it has more digits than a double */
-			if (!strcmp(key, "stream"))
-				cJSON_AddStringToObject(slot, key, value);
-			else
-				cJSON_AddNumberToObject(slot, key, strtod(value, NULL));
-		}
-		cJSON_AddItemToArray(slots, slot);
+/* Its slots, to which what is found is added; NULL: no such client is shown */
+static cJSON *slots_of(cJSON *clients, double id)
+{
+	cJSON *client;
+
+	cJSON_ArrayForEach(client, clients) {
+		const cJSON *number = cJSON_GetObjectItemCaseSensitive(client, "id");
+
+		if (number && number->valuedouble == id)
+			return cJSON_GetObjectItemCaseSensitive(client, "slots");
 	}
+	return NULL;
+}
+
+/* "client 4 pid 12 slot 3 seq 7 tier 0 ...": pairs, of which the first two say whose it is. */
+static void add_slot(cJSON *clients, char *line)
+{
+	cJSON *slot = cJSON_CreateObject(), *slots = NULL;
+	char *key, *value, *word = NULL;
+
+	for (key = strtok_r(line, " ", &word); key; key = strtok_r(NULL, " ", &word)) {
+		value = strtok_r(NULL, " ", &word);
+		if (!value)
+			break;
+		if (!strcmp(key, "client"))
+			slots = slots_of(clients, strtod(value, NULL));
+		else if (!strcmp(key, "stream"))	/* it has more digits than a double */
+			cJSON_AddStringToObject(slot, key, value);
+		else if (strcmp(key, "pid"))
+			cJSON_AddNumberToObject(slot, key, strtod(value, NULL));
+	}
+	if (slots)
+		cJSON_AddItemToArray(slots, slot);
+	else
+		cJSON_Delete(slot);
+}
+
+/* The clients' numbers have no other use. */
+static void add_slots(cJSON *clients, const char *debugfs, const char *device)
+{
+	FILE *table = open_table(debugfs, device, "slots");
+	cJSON *client;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (table && getline(&line, &room, table) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		add_slot(clients, line);
+	}
+	free(line);
+	if (table)
+		fclose(table);
+	cJSON_ArrayForEach(client, clients)
+		cJSON_DeleteItemFromObjectCaseSensitive(client, "id");
 }
 
 /* "12,13" */
@@ -314,20 +349,22 @@ static void add_band(cJSON *bands, char *line)
 	}
 }
 
-static void add_bands(cJSON *device, int dir)
+static void add_bands(cJSON *device, const char *debugfs, const char *name)
 {
-	char buf[4097], *line, *save = NULL;
+	FILE *table = open_table(debugfs, name, "bands");
+	char *line = NULL;
+	size_t room = 0;
 	cJSON *bands;
 
-	if (!read_text(dir, "bands", buf, sizeof(buf)))
+	if (!table)
 		return;
 	bands = cJSON_AddArrayToObject(device, "bands");
-	for (line = strtok_r(buf, "\n", &save); line && bands; line = strtok_r(NULL, "\n", &save)) {
-		if (!strncmp(line, "more ", 5))
-			cJSON_AddNumberToObject(device, "bands_left_out", strtod(line + 5, NULL));
-		else
-			add_band(bands, line);
+	while (bands && getline(&line, &room, table) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		add_band(bands, line);
 	}
+	free(line);
+	fclose(table);
 }
 
 /* What the module reports to a client about its band; "name" is the band's. */
@@ -352,6 +389,15 @@ static void add_client_band(cJSON *client, int dir)
 		add_number(client, numbers[i], dir, numbers[i]);
 }
 
+/* The number of the connection, which tells those of a process apart */
+static void add_id(cJSON *client, int dir)
+{
+	char buf[4096];
+
+	if (read_text(dir, "usage", buf, sizeof(buf)) && !strncmp(buf, "id ", 3))
+		cJSON_AddNumberToObject(client, "id", strtod(buf + 3, NULL));
+}
+
 static void add_client(cJSON *clients, int dir, const char *pid)
 {
 	cJSON *client = cJSON_CreateObject(), *managed;
@@ -364,6 +410,7 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 		cJSON_Delete(client);
 		return;
 	}
+	add_id(client, dir);
 	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
 	add_text(client, "comm", dir, "comm");
 	/* the root group is "" everywhere except in the module's files */
@@ -382,11 +429,12 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 	add_number(client, "resumable", dir, "resumable");
 	add_number(client, "wings", dir, "wings");
 	add_text(client, "why", dir, "why");
-	add_slots(client, dir);
+	cJSON_AddArrayToObject(client, "slots");
 	cJSON_AddItemToArray(clients, client);
 }
 
-static void add_device(cJSON *devices, int config, const char *sysfs, const char *name)
+static void add_device(cJSON *devices, int config, const char *sysfs, const char *debugfs,
+		       const char *name)
 {
 	cJSON *device = cJSON_CreateObject(), *groups, *clients;
 	char path[PATH_MAX], **pids, **p;
@@ -401,14 +449,14 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 	if (dir >= 0) {
 		add_text(device, "uuid", dir, "uuid");
 		add_number(device, "sms", dir, "sms");
-		add_choice(device, "mode", dir, "mode");
+		add_text(device, "mode", dir, "mode_current");
 		add_choice(device, "policy", dir, "policy");
 		add_text(device, "policy_fault", dir, "policy_fault");
 		add_text(device, "planned", dir, "plan");
 		add_number(device, "switch_us", dir, "switch_us");
 		add_number(device, "max_overhead", dir, "max_overhead");
 		add_number(device, "max_slowdown", dir, "max_slowdown");
-		add_bands(device, dir);
+		add_bands(device, debugfs, name);
 	}
 	groups = cJSON_AddArrayToObject(device, "groups");
 	fd = open_dir(config, name);
@@ -430,12 +478,13 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 		close(fd);
 	}
 	free_list(pids);
+	add_slots(clients, debugfs, name);
 	if (tasks >= 0)
 		close(tasks);
 	close(dir);
 }
 
-char *gsched_files_status(const char *configfs, const char *sysfs)
+char *gsched_files_status(const char *configfs, const char *sysfs, const char *debugfs)
 {
 	int config = open(configfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cJSON *root, *devices;
@@ -453,7 +502,7 @@ char *gsched_files_status(const char *configfs, const char *sysfs)
 	devices = cJSON_AddArrayToObject(root, "devices");
 	names = subdirs(config);
 	for (p = names; p && *p && devices; p++)
-		add_device(devices, config, sysfs, *p);
+		add_device(devices, config, sysfs, debugfs, *p);
 	free_list(names);
 	text = cJSON_Print(root);
 	cJSON_Delete(root);

@@ -53,8 +53,8 @@
  *     release semantics, done = atom.add(control.done, block-tasks that this worker ran). The
  *     worker that brings it to launch.blocks stamps stat.end_ns, stores stat.finished = seq, then
  *     opens the gate by a release: control.gate = seq.
- *     With GSR_LAUNCH_TOGETHER a worker that found nothing more to do ends when at most one on its
- *     SM still runs: an SM serves its oldest warps first, so blocks of others that came to its
+ *     With GSR_LAUNCH_TOGETHER a worker that found nothing more to do ends when none on its SM
+ *     still runs: an SM serves its oldest warps first, so blocks of others that came to its
  *     place would stand still behind those.
  *     A worker that left early adds 1 to control.left after everything else and stores the sum to
  *     stat.left, unless another one is doing so (control.telling), which then looks again. With
@@ -72,7 +72,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		19	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		20	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16

@@ -519,6 +519,12 @@ static struct gsc_band *turn(struct gsc_device *dev, u64 now)
 	return owner;
 }
 
+/* Its virtual time was that of another queue */
+static void moved(struct gsc_client *client)
+{
+	client->data.wfq = (struct gsc_wfq_client){ 0 };
+}
+
 static int why(const struct gsc_client *client, char *buf, size_t size)
 {
 	const struct gsc_wfq_client *data = &client->data.wfq;
@@ -539,6 +545,7 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 const struct gsc_policy gsc_policy_wfq = {
 	.name = "wfq",
 	.order = order,
+	.moved = moved,
 	.charge = charge,
 	.granted = granted,
 	.turn = turn,

@@ -424,7 +424,9 @@ struct gsched_submit task(unsigned int slot, unsigned int seq, uint64_t blocks)
 
 int submit(struct peer_client *c, struct gsched_submit *req)
 {
-	return call(c->s, GSP_SUBMIT, req, sizeof(*req));
+	int err = call(c->s, GSP_SUBMIT, req, sizeof(*req));
+
+	return !err && req->state == GSCHED_STATE_QUEUED ? QUEUED : err;
 }
 
 int complete(struct peer_client *c, unsigned int slot, unsigned int seq, unsigned int flags)
@@ -449,7 +451,7 @@ bool next_event(struct peer_client *c, struct gsched_event *ev, int timeout_ms)
 	if (!receive(c->s, &r, timeout_ms) || r.h.type != GSP_EVENT || r.len != sizeof(*ev))
 		return false;
 	memcpy(ev, r.body, sizeof(*ev));
-	return true;
+	return ev->size == sizeof(*ev);
 }
 
 uint32_t page_limit(const struct peer_client *c, unsigned int slot)

@@ -71,7 +71,9 @@ void attach(struct peer_client *c, uint32_t flags);
 void attach_to(struct peer_client *c, uint32_t flags, uint64_t channel_group);
 void detach(struct peer_client *c);
 struct gsched_submit task(unsigned int slot, unsigned int seq, uint64_t blocks);
-int submit(struct peer_client *c, struct gsched_submit *req);	/* err */
+/* 0: granted; QUEUED: with GSCHED_SUBMIT_NOWAIT; else the error */
+#define QUEUED	-1
+int submit(struct peer_client *c, struct gsched_submit *req);
 int complete(struct peer_client *c, unsigned int slot, unsigned int seq, unsigned int flags);
 bool next_event(struct peer_client *c, struct gsched_event *ev, int timeout_ms);
 uint32_t page_limit(const struct peer_client *c, unsigned int slot);

@@ -89,7 +89,34 @@ case $mine in
 	mine=$(sed -n 's/^0:://p' /proc/self/cgroup) ;;
 esac
 
-unscoped "systemd's bus: " "no bus"
+# without a systemd, as in a container: a cgroup below the program's own, if that can be made
+# shellcheck disable=SC2016
+in_container='mkdir -p "$0/container" && echo $$ >"$0/container/cgroup.procs" && exec "$@"'
+if mkdir -p "$top" 2>/dev/null; then
+	at=$(sh -c "$in_container" "$top" sed -n 's/^0:://p' /proc/self/cgroup)
+	expect 0 "0::$at/gsched-web" "no bus: the program is in a cgroup of the group's" \
+		sh -c "$in_container" "$top" "$ctl" run -v -g web -- cat /proc/self/cgroup
+	grep -qF "gschedctl: group web: in $at/gsched-web" "$OUT/err"
+	ok $? "run -v says which"
+	expect 0 "$at/gsched-web" "which is the group's cgroup" "$ctl" group get web cgroup
+	expect 0 "0::$at/gsched-web" "run within run" sh -c "$in_container" "$top" \
+		"$ctl" run -g web -- "$ctl" run -v -g web -- cat /proc/self/cgroup
+	! "$ctl" showconf | grep -q 'cgroup=.'
+	ok $? "it is no setting"
+	expect 0 "group web: no cgroup of its own: the group is bound to cgroup $at/gsched-web" \
+		"a program elsewhere stays" "$ctl" run -v -g web -- true
+	"$ctl" group set web cgroup=/elsewhere
+	expect 0 "no cgroup of its own: the group is bound to cgroup /elsewhere" \
+		"nor is another cgroup of the group's replaced" sh -c "$in_container" "$top" \
+		"$ctl" run -v -g web -- true
+	"$ctl" group set web cgroup=
+	expect 0 "0::$at" "--no-scope: the program stays" \
+		sh -c "$in_container" "$top" "$ctl" run --no-scope -g web -- cat /proc/self/cgroup
+	expect 0 "" "the group has no cgroup" "$ctl" group get web cgroup
+	find "$top" -mindepth 1 -depth -type d -exec rmdir {} +
+else
+	unscoped "$top: " "no bus"
+fi
 python3 -c 'import socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(60)' "$OUT/bus" &
 pids=($!)

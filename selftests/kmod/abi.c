@@ -116,6 +116,11 @@ TEST_F(abi, client)
 			   "/sys/class/gsched/<device>/tasks/<pid>"));
 }
 
+TEST_F(abi, tables)
+{
+	EXPECT_EQ(0, wrong(DEBUGFS "/" DEV_NAME, "docs/abi/debugfs-gsched", DEBUGFS "/<device>"));
+}
+
 TEST_F(abi, group)
 {
 	EXPECT_EQ(0, wrong(GROUP, "docs/abi/configfs-gsched", "/sys/kernel/config/gsched/<device>/<group>"));
@@ -127,7 +132,7 @@ TEST_F(abi, features)
 
 	EXPECT_EQ(0, wrong(CONFIG, "docs/abi/configfs-gsched", "/sys/kernel/config/gsched"));
 	slurp(text, sizeof(text), CONFIG "/features");
-	EXPECT_STREQ("lease stream force leased bands intensity", text);
+	EXPECT_STREQ("lease force bands", text);
 	EXPECT_EQ(-EACCES, put("lease", CONFIG "/features"));
 	/* a device's directory would be there, too */
 	EXPECT_EQ(-EEXIST, add_device(self->admin, "features", (const unsigned char *)"some-other-gpu\0", 4));

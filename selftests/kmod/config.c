@@ -549,17 +549,19 @@ TEST_F(config, sysfs_device)
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/uuid");
 	EXPECT_STREQ("67736368-6564-2d6b-7365-6c6674657374", self->text);
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
-	EXPECT_EQ(0, strncmp("[auto] ", self->text, 7));
+	EXPECT_STREQ("[auto] temporal spatial", self->text);
 	EXPECT_EQ(0, put("temporal", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
-	EXPECT_STREQ("[temporal] temporal", self->text);
+	EXPECT_STREQ("auto [temporal] spatial", self->text);
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode_current");
+	EXPECT_STREQ("temporal", self->text);
 	EXPECT_EQ(0, put("spatial\n", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
-	EXPECT_STREQ("[spatial] spatial", self->text);
+	EXPECT_STREQ("auto temporal [spatial]", self->text);
 	EXPECT_EQ(-EINVAL, put("both", SYSFS "/" DEV_NAME "/mode"));
 	EXPECT_EQ(-EINVAL, put("sliced", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/mode");
-	EXPECT_STREQ("[spatial] spatial", self->text);
+	EXPECT_STREQ("auto temporal [spatial]", self->text);
 	EXPECT_EQ(0, put("auto", SYSFS "/" DEV_NAME "/mode"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
 	EXPECT_STREQ("[hpf] srt ffs wfq corun plan", self->text);
@@ -577,7 +579,7 @@ TEST_F(config, sysfs_device)
 	EXPECT_EQ(-EINVAL, put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(0, stat_of(self->text, "clients"));
-	EXPECT_EQ(0, slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/bands"));
+	EXPECT_EQ(0, slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/bands"));
 }
 
 TEST_F(config, sysfs_parameters)
@@ -613,7 +615,7 @@ TEST_F(config, sysfs_tasks)
 	ASSERT_EQ(0, attach_as(self->fd, 0, &req));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/lease", getpid());
 	EXPECT_STREQ("free", self->text);
-	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
+	slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/slots");
 	EXPECT_STREQ("", self->text);
 	cl = map_cl(self->fd, &req);
 	cl->slot[9].seen_limit = 111;
@@ -625,9 +627,9 @@ TEST_F(config, sysfs_tasks)
 	cl->header.resumable = 4;
 	strcpy((char *)cl->header.why, "because\n");
 	ASSERT_EQ(0, submit(self->fd, 9, 5, 0));
-	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "slot 9 seq 5 tier 0 blocks 1000000 limit %u seen 111 launched 22 left 3 start_ns 44 stream 0",
-		 WHOLE);
+	slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/slots");
+	snprintf(line, sizeof(line), "client %llu pid %d slot 9 seq 5 tier 0 blocks 1000000 limit %u "
+		 "seen 111 launched 22 left 3 start_ns 44 stream 0", (unsigned long long)req.client_id, getpid(), WHOLE);
 	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
 	EXPECT_EQ(1, stat_of(self->text, "running"));
@@ -677,8 +679,9 @@ TEST_F(config, sysfs_tasks)
 	/* a launch under the lease is shown as well */
 	cl->slot[1].blocks = 77;
 	cl->slot[1].seq = 3;
-	slurp(self->text, sizeof(self->text), TASKS "/%d/slots", getpid());
-	snprintf(line, sizeof(line), "slot 1 seq 3 tier 0 blocks 77 limit %u seen 0 launched 0 left 0 start_ns 0 stream 0", WHOLE);
+	slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/slots");
+	snprintf(line, sizeof(line), "client %llu pid %d slot 1 seq 3 tier 0 blocks 77 limit %u "
+		 "seen 0 launched 0 left 0 start_ns 0 stream 0", (unsigned long long)req.client_id, getpid(), WHOLE);
 	EXPECT_STREQ(line, self->text);
 	munmap((void *)cl, req.cl_size);
 }
@@ -758,7 +761,7 @@ TEST_F(config, pressure_and_events)
 	/* it cannot be evicted */
 	ASSERT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &sub));
 	EXPECT_FALSE(polled(events, 20));
-	EXPECT_EQ(-EAGAIN, submit(fd, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(fd, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_TRUE(polled(events, 5000));
 	ASSERT_LT(0, pread(events, text, sizeof(text), 0));
 	EXPECT_EQ(1, stat_of(text, "throttled"));

@@ -173,11 +173,32 @@ static int op_complete(void)
 	return ret;
 }
 
+static int op_trigger(void)
+{
+	int pressure = open(CONFIG "/" DEV_NAME "/gpu.pressure", O_RDONLY | O_CLOEXEC), fd, ret = 0;
+	struct pollfd p = { .events = POLLPRI };
+	char text[64];
+
+	if (pressure < 0)
+		return -errno;
+	fd = gopen();
+	snprintf(text, sizeof(text), "%d some 100000 500000", pressure);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	p.fd = fd;
+	if (!ret && poll(&p, 1, 0))
+		ret = -EIO;
+	close(pressure);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 /* The files of this process's client */
 static int op_client_files(void)
 {
 	static const char *const write[][2] = { { "capsm.max", "4" }, { "gpu.weight", "50" }, { "gpu.priority", "0" } };
-	static const char *const read[] = { "usage", "slots", "group", "band", "comm" };
+	static const char *const read[] = { "usage", "group", "band", "comm" };
 	char text[4096];
 	int fd = gopen(), ret;
 	unsigned int i;
@@ -248,7 +269,8 @@ static int nl_id;	/* of the family */
 /* A socket that has no memory for a part of a dump says ENOBUFS */
 static int op_dump(void)
 {
-	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET };
+	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET,
+		GSCHED_CMD_BAND_GET };
 	unsigned int i;
 	int ret = 0, nl = nl_open();
 
@@ -406,6 +428,12 @@ TEST_F(failnth, device_files)
 	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
 	sweep(_metadata, self->nth, "files of a device", op_device_files);
 	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
+}
+
+TEST_F(failnth, trigger)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self->nth, "trigger on pressure", op_trigger);
 }
 
 TEST_F(failnth, forced_delete)

@@ -32,7 +32,8 @@
 
 enum kind {
 	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP, OP_SCRIBBLE, OP_MKDIR,
-	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK, OP_KINDS
+	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK,
+	OP_TRIGGER, OP_KINDS
 };
 
 struct op {
@@ -50,9 +51,9 @@ static const char *const group_files[] = {
 	"procs", "owner", "capsm.current", "gpu.stat", "gpu.pressure", "gpu.events", "nothing",
 };
 static const char *const device_files[] = {
-	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "bands", "events", "sms",
+	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "mode_current", "events", "sms",
 };
-static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "slots", "band", "group", "stat" };
+static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "usage", "band", "group", "stat" };
 static const char *const values[] = {
 	"max", "auto", "0", "1", "0.001", "0.25", "1.5", "4", "15.999", "16", "17", "100", "99", "10000000", "-1", "\n", "",
 	"spatial", "temporal", "hpf", "ffs", "wfq", "srt", "corun", "plan", "red", "blue", "/", "1000 a=4 a/b=2", "60000 b=16",
@@ -272,6 +273,24 @@ static const char *value(const unsigned int *arg, char *text, size_t size)
 	return text;
 }
 
+/* A trigger on the pressure of a group, mostly, and a poll of the file */
+static void trigger_op(int fd, const unsigned int *arg)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLPRI };
+	char text[5000], line[5032], path[256];
+	int pressure;
+
+	snprintf(path, sizeof(path), ROOT "/%s/%s", arg[1] % 4 ? groups[arg[1] % ARRAY_SIZE(groups)] : ".",
+		 arg[2] % 8 ? "gpu.pressure" : group_files[arg[2] % ARRAY_SIZE(group_files)]);
+	pressure = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(line, sizeof(line), "%d %s", pressure,
+		 arg[5] % 2 ? "some 1 500000" : value(arg, text, sizeof(text)));
+	if (write(fd, line, strlen(line)) < 0 && errno == EFAULT)
+		abort();
+	poll(&p, 1, 0);
+	close(pressure);
+}
+
 static void file_op(const struct op *op)
 {
 	const char *group = groups[op->arg[1] % ARRAY_SIZE(groups)];
@@ -299,7 +318,9 @@ static void file_op(const struct op *op)
 		    client_files[op->arg[2] % ARRAY_SIZE(client_files)]);
 		break;
 	case OP_READ_FILE:
-		if (op->arg[0] % 3 == 0)
+		if (op->arg[0] % 16 == 15)
+			slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/%s", op->arg[2] % 2 ? "bands" : "slots");
+		else if (op->arg[0] % 3 == 0)
 			slurp(text, sizeof(text), ROOT "/%s/%s", group, group_files[op->arg[2] % ARRAY_SIZE(group_files)]);
 		else if (op->arg[0] % 3 == 1)
 			slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/%s",
@@ -413,6 +434,9 @@ static void execute(const struct op *op)
 		break;
 	case OP_NETLINK:
 		netlink_op(op->arg);
+		break;
+	case OP_TRIGGER:
+		trigger_op(fd, op->arg);
 		break;
 	default:
 		file_op(op);

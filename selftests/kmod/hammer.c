@@ -112,13 +112,13 @@ static void *writer(void *arg)
 		put(rand_r(&seed) & 1 ? "500" : "0", ROOT "/%s", rand_r(&seed) & 1 ? "gpu.latency_target_us" : "a/gpu.latency_target_us");
 		put(rand_r(&seed) & 1 ? "10" : "0", ROOT "/a/%s", rand_r(&seed) & 1 ? "gpu.priority" : "b/gpu.priority");
 		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s", rand_r(&seed) & 1 ? "a/gpu.band" : "a/b/gpu.band");
-		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/bands");
+		slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/band", getpid());
 		put(rand_r(&seed) & 1 ? "0" : "65534", ROOT "/%s/owner", rand_r(&seed) & 1 ? "a" : "a/b");
 		slurp(text, sizeof(text), ROOT "/a/owner");
 		slurp(text, sizeof(text), ROOT "/gpu.stat");
 		slurp(text, sizeof(text), ROOT "/a/procs");
-		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
+		slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/group", getpid());
 		rounds[3]++;
 	}

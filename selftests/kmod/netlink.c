@@ -175,6 +175,7 @@ TEST_F(netlink, clients_and_tasks)
 	struct gsched_complete done = { .size = sizeof(done), .slot = 3, .seq = 9, .ran_ns = 1000 };
 	struct found f = { 0 };
 	struct gsched_attach a;
+	volatile struct gsched_cl_page *cl;
 	int fd = gopen(), low;
 
 	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
@@ -182,19 +183,32 @@ TEST_F(netlink, clients_and_tasks)
 	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
 	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
 	ASSERT_EQ(0, submit(fd, 3, 9, GSCHED_SUBMIT_NOWAIT));
+	cl = map_cl(fd, &a);
+	ASSERT_NE(MAP_FAILED, cl);
+	cl->slot[3].seen_limit = 5;
+	cl->slot[3].launched = 6;
+	cl->slot[3].left = 7;
+	cl->slot[3].start_ns = 8;
 
 	f.slot = 3;
 	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
 	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
 	EXPECT_EQ(getpid(), f.word[GSCHED_A_PID]);
 	EXPECT_EQ(9, f.word[GSCHED_A_SEQ]);
-	EXPECT_EQ(GSCHED_STATE_RUNNING, f.word[GSCHED_A_STATE]);
+	EXPECT_EQ(GSCHED_STATE_GRANTED, f.word[GSCHED_A_STATE]);
 	EXPECT_EQ(GSCHED_TIER_BLOCK, f.word[GSCHED_A_TIER]);
 	EXPECT_EQ(1000000, f.number[GSCHED_A_BLOCKS]);
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
 	EXPECT_LT(0, f.number[GSCHED_A_RUN_NS]);
 	EXPECT_LT(0, f.number[GSCHED_A_USED_NS]);
 	EXPECT_EQ(0, f.word[GSCHED_A_EVICTIONS]);
+	EXPECT_EQ(0, f.number[GSCHED_A_STREAM]);
+	EXPECT_TRUE(f.is_there[GSCHED_A_STREAM]);
+	EXPECT_EQ(5, f.word[GSCHED_A_SEEN]);
+	EXPECT_EQ(6, f.word[GSCHED_A_LAUNCHED]);
+	EXPECT_EQ(7, f.word[GSCHED_A_LEFT]);
+	EXPECT_EQ(8, f.number[GSCHED_A_START_NS]);
+	munmap((void *)cl, a.cl_size);
 
 	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
 	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
@@ -207,15 +221,16 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_LT(0, f.stat[GSCHED_STAT_DEMANDED_USEC]);
 	EXPECT_EQ(0, f.stat[GSCHED_STAT_PROMISED_USEC]);
 	EXPECT_TRUE(f.is_there[GSCHED_A_SHARE]);
+	EXPECT_STREQ("mps", f.string[GSCHED_A_BAND]);
 
 	/* one that waits: it is the first one's turn */
 	ASSERT_EQ(0, put("temporal", SYSFS "/" DEV_NAME "/mode"));
 	low = gopen();
 	ASSERT_EQ(0, attach(low, GSCHED_ATTACH_MPS));
-	ASSERT_EQ(-EAGAIN, submit(low, 5, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_EQ(QUEUED, submit(low, 5, 1, GSCHED_SUBMIT_NOWAIT));
 	f.slot = 5;
 	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
-	EXPECT_EQ(GSCHED_STATE_WAITING, f.word[GSCHED_A_STATE]);
+	EXPECT_EQ(GSCHED_STATE_QUEUED, f.word[GSCHED_A_STATE]);
 	EXPECT_EQ(0, f.word[GSCHED_A_LIMIT]);
 	EXPECT_LT(0, f.number[GSCHED_A_WAIT_NS]);
 	EXPECT_EQ(0, f.number[GSCHED_A_RUN_NS]);
@@ -226,6 +241,40 @@ TEST_F(netlink, clients_and_tasks)
 	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_CLIENT_GET, &f));
 	EXPECT_EQ(1, f.n);
 	EXPECT_EQ(1, f.stat[GSCHED_STAT_TASKS]);
+	close(fd);
+}
+
+/* Two bands, of which the one of an MPS server is told by its process */
+TEST_F(netlink, bands)
+{
+	int fd = gopen(), server = gopen();
+	struct found f = { 0 };
+	struct gsched_attach a;
+	char name[32];
+
+	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
+	ASSERT_EQ(0, put("7", ROOT "/a/gpu.priority"));
+	ASSERT_EQ(0, put("150", ROOT "/a/gpu.weight"));
+	ASSERT_EQ(0, attach_band(server, GSCHED_ATTACH_SERVER | GSCHED_ATTACH_SLICE, 3, &a));
+	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_BAND_GET, &f));
+	EXPECT_EQ(getpid(), f.word[GSCHED_A_PID]);
+	close(server);
+	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
+	ASSERT_EQ(0, attach_band(fd, GSCHED_ATTACH_SLICE, 1, &a));
+	ASSERT_EQ(0, report_slice(fd, 35, 5));
+	ASSERT_EQ(1, dump(self->nl, self->family, GSCHED_CMD_BAND_GET, &f));
+	snprintf(name, sizeof(name), "pid-%d", getpid());
+	EXPECT_STREQ(name, f.string[GSCHED_A_BAND]);
+	EXPECT_FALSE(f.is_there[GSCHED_A_PID]);
+	EXPECT_EQ(7, f.word[GSCHED_A_PRIORITY]);
+	EXPECT_EQ(150000, f.number[GSCHED_A_BAND_WEIGHT]);
+	EXPECT_EQ(0, f.word[GSCHED_A_SLICE_US]);
+	EXPECT_EQ(35, f.word[GSCHED_A_APPLIED_US]);
+	EXPECT_EQ(5, f.word[GSCHED_A_SLICE_ERROR]);
+	EXPECT_EQ(0, f.word[GSCHED_A_BLOCK_END]);
+	EXPECT_EQ(GSCHED_ACTIVITY_IDLE, f.word[GSCHED_A_ACTIVITY]);
+	EXPECT_EQ(0, f.word[GSCHED_A_TURN]);
+	EXPECT_STREQ("the only band: nothing to share the time with", f.string[GSCHED_A_WHY]);
 	close(fd);
 }
 
@@ -515,7 +564,7 @@ TEST_F(netlink, wrong)
 	struct nl_request req;
 	int cmd;
 
-	for (cmd = GSCHED_CMD_DEVICE_GET; cmd <= GSCHED_CMD_TASK_GET; cmd++) {
+	for (cmd = GSCHED_CMD_DEVICE_GET; cmd <= GSCHED_CMD_BAND_GET; cmd++) {
 		req = nl_request(self->family, cmd, NLM_F_DUMP);
 		nl_add(&req, GSCHED_A_DEVICE, "nothing", sizeof("nothing"));
 		EXPECT_EQ(-ENODEV, answer(self->nl, &req));

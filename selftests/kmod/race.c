@@ -43,7 +43,7 @@ static void *reader(void *arg)
 
 static void *looker(void *arg)
 {
-	static const char *const files[] = { "lease", "band", "slots", "usage", "capsm.max", "group" };
+	static const char *const files[] = { "lease", "band", "usage", "capsm.max", "group" };
 	struct gsched_info info = { .size = sizeof(info) };
 	char path[128], text[4096];
 	unsigned int i;
@@ -57,6 +57,8 @@ static void *looker(void *arg)
 				abort();
 			close(fd);
 		}
+		slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots");
+		slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands");
 		xioctl(file, GSCHED_IOC_INFO, &info);
 	}
 	return NULL;

@@ -68,8 +68,6 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 		pthread_cond_wait(&f->changed, &f->lock);
 	f->last_attach = (struct gsched_attach){ 0 };
 	memcpy(&f->last_attach, req, req->size);
-	if (f->first_attach_only && req->size > offsetof(struct gsched_attach, channel_group))
-		err = EINVAL;
 	if (err) {
 		reply(fd, head, err, NULL, 0, NULL, 0);
 		return;
@@ -109,13 +107,14 @@ static void grant(struct fake *f, int fd, const struct gsp_header *head, struct 
 			struct gsched_event ev;
 		} msg = {
 			.head = { .type = GSP_EVENT },
-			.ev = { .type = GSCHED_EVENT_EVICT, .slot = i, .seq = 100 + i,
-				.window = i },
+			.ev = { .size = sizeof(msg.ev), .type = GSCHED_EVENT_EVICT, .slot = i,
+				.seq = 100 + i, .window = i },
 		};
 
 		gsched_socket_send(fd, &msg, sizeof(msg), NULL, 0);
 	}
 	req->window = window;
+	req->state = GSCHED_STATE_GRANTED;
 	if (f->arb && req->slot < GSCHED_SLOTS)
 		__atomic_store_n(&f->arb->slot[req->slot].window, window, __ATOMIC_RELEASE);
 	reply(fd, head, f->submit_err, req, sizeof(*req), NULL, 0);
@@ -157,7 +156,6 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	switch (head->type) {
 	case GSP_INFO:
 		f->infos++;
-		((struct gsched_info *)body)->features = f->features;
 		reply(fd, head, 0, body, sizeof(struct gsched_info), NULL, 0);
 		break;
 	case GSP_ATTACH:
@@ -286,7 +284,7 @@ void fake_restart(struct fake *f)
 	struct fake old = *f;
 
 	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags,
-			    .features = old.features, .rewriter = old.rewriter };
+			    .rewrite_err = old.rewrite_err, .rewriter = old.rewriter };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, old.dir);
@@ -298,7 +296,7 @@ void fake_restart(struct fake *f)
 
 void fake_start(struct fake *f)
 {
-	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS, .features = GSCHED_FEATURE_STREAM };
+	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, "/tmp/gsched-test-XXXXXX");
@@ -353,16 +351,22 @@ void fake_grant(struct fake *f)
 
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window)
 {
+	struct gsched_event ev = { .size = sizeof(ev), .type = type, .slot = slot, .seq = seq,
+				   .window = window };
+
+	fake_event_of(f, &ev, sizeof(ev));
+}
+
+void fake_event_of(struct fake *f, const struct gsched_event *ev, size_t len)
+{
 	struct {
 		struct gsp_header head;
-		struct gsched_event ev;
-	} msg = {
-		.head = { .type = GSP_EVENT },
-		.ev = { .type = type, .slot = slot, .seq = seq, .window = window },
-	};
+		char ev[GSCHED_EVENT_SIZE_MAX];
+	} msg = { .head = { .type = GSP_EVENT } };
 
+	memcpy(msg.ev, ev, len < sizeof(*ev) ? len : sizeof(*ev));
 	pthread_mutex_lock(&f->lock);
-	gsched_socket_send(f->conn, &msg, sizeof(msg), NULL, 0);
+	gsched_socket_send(f->conn, &msg, sizeof(msg.head) + len, NULL, 0);
 	pthread_mutex_unlock(&f->lock);
 }
 

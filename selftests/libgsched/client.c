@@ -76,7 +76,7 @@ static void attach(void)
 	   "options without a size: EINVAL");
 }
 
-/* Bands: what is asked for and reported, and an arbiter that does not know them */
+/* Bands: what is asked for and reported */
 static void bands(void)
 {
 	struct gsched_attach_opts opts = { .size = sizeof(opts), .slice = true,
@@ -88,7 +88,6 @@ static void bands(void)
 	struct fake f;
 
 	fake_start(&f);
-	f.features = GSCHED_FEATURE_STREAM | GSCHED_FEATURE_BANDS;
 	g = gsched_open(NULL);
 	ok(gsched_report(g, &report) < 0 && errno == ENOTCONN, "report before attach: ENOTCONN");
 	opts.size = 1;
@@ -114,9 +113,8 @@ static void bands(void)
 	f.window = 0;
 	ok(!gsched_submit_stream(g, &(struct gsched_task){ .slot = 2, .seq = 4, .blocks_per_sm = 1,
 							   .blocks = 1, .intensity = 3 }, 9) &&
-	   f.last_submit.size == offsetof(struct gsched_submit, intensity) &&
-	   f.last_submit.stream == 9 && !f.last_submit.intensity,
-	   "the class of a kernel is left out towards an arbiter that does not know it");
+	   f.last_submit.size == sizeof(f.last_submit) && f.last_submit.stream == 9 &&
+	   f.last_submit.intensity == 3, "a submit with its stream and the class of its kernel");
 	/* beside an event of slot 0, which it must not replace */
 	fake_event(&f, GSCHED_EVENT_EVICT, 0, 1, 5);
 	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
@@ -129,32 +127,6 @@ static void bands(void)
 	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) == 1 &&
 	   ev.type == GSCHED_EVENT_BAND, "and the band's, once");
 	ok(gsched_event_read(g, &ev) == 0 && !readable(gsched_fd(g), 0), "and no more");
-	gsched_close(g);
-
-	/* it says that it knows them, and does not take the structure */
-	f.first_attach_only = true;
-	g = gsched_open(NULL);
-	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.attaches == 3,
-	   "refused with EINVAL: attached without options");
-	ok(f.last_attach.size == offsetof(struct gsched_attach, channel_group) &&
-	   !f.last_attach.flags, "in the first version");
-	report.activity = 1;
-	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "then report: EOPNOTSUPP");
-	gsched_close(g);
-	f.first_attach_only = false;
-
-	f.features = GSCHED_FEATURE_STREAM;
-	g = gsched_open(NULL);
-	opts.server = true;
-	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EOPNOTSUPP,
-	   "a server at an older arbiter: EOPNOTSUPP");
-	opts.server = false;
-	opts.mps = true;
-	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.last_attach.flags == GSCHED_ATTACH_MPS,
-	   "a client is attached");
-	ok(f.attaches == 4 && f.last_attach.size == offsetof(struct gsched_attach, channel_group),
-	   "at the first try");
-	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "report: EOPNOTSUPP");
 	gsched_close(g);
 	fake_stop(&f);
 }
@@ -324,7 +296,6 @@ static void full(void)
 	uint64_t since;
 
 	fake_start(&f);
-	f.features |= GSCHED_FEATURE_BANDS;
 	g = gsched_open(NULL);
 	ok(g && !gsched_attach(g, uuid, true, NULL), "attach");
 	freeze(&f);
@@ -588,31 +559,32 @@ static void put(const char *root, const char *name, const char *text)
 /* The module's files, laid out in a temporary directory. */
 static void files(void)
 {
-	char root[] = "/tmp/gsched-files-XXXXXX", config[64], sysfs[64], buf[64], *text,
-		command[64];
+	char root[] = "/tmp/gsched-files-XXXXXX", config[64], sysfs[64], debugfs[64], buf[64],
+		*text, command[64];
 
 	if (!mkdtemp(root))
 		abort();
 	snprintf(config, sizeof(config), "%s/config", root);
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
+	snprintf(debugfs, sizeof(debugfs), "%s/debug", root);
 	put(config, "gpu0/capsm.max", "max\n");
 	put(config, "gpu0/batch/capsm.max", "4\n");
 	put(config, "gpu0/batch/gpu.stat", "usage 5\ntasks 2\n");
 	put(config, "gpu0/batch/inner/capsm.max", "2\n");
 	put(sysfs, "gpu0/sms", "132\n");
 	put(config, "gpu0/procs", "12\n13\n");
-	put(sysfs, "gpu0/mode", "spatial\n");
+	put(sysfs, "gpu0/mode", "[auto] temporal spatial\n");
+	put(sysfs, "gpu0/mode_current", "sliced\n");
 	put(sysfs, "gpu0/policy", "fifo [hpf]\n");
 	put(sysfs, "gpu0/policy_fault", "fifo was replaced by hpf\n");
 	put(config, "gpu0/batch/gpu.band", "red\n");
 	put(sysfs, "gpu0/switch_us", "190\n");
-	put(sysfs, "gpu0/bands",
+	put(debugfs, "gpu0/bands",
 	    "name red clients 77,78 server 9 priority 5 weight 150.500 slice_us 1000000 "
 	    "applied_us 2048 slice_error 0 block_end 1 activity busy turn 0 "
 	    "why top band: runs whole until it is idle\n"
 	    "name mps-12 server 12 priority 0 weight 0.000 slice_us 0 applied_us 0 slice_error 95 "
-	    "activity idle turn 1 why none\n"
-	    "more 3\n");
+	    "activity idle turn 1 why none\n");
 	put(sysfs, "gpu0/tasks/77/band", "name red\nslice_us 0\napplied_us 1\nslice_error 5\n"
 	    "block_end 1\nblock_us 32\nactivity waiting\nshare 0.125000\n");
 	put(sysfs, "gpu0/tasks/77/held_ns", "4711\n");
@@ -620,8 +592,14 @@ static void files(void)
 	put(sysfs, "gpu0/tasks/77/comm", "prog\n");
 	put(sysfs, "gpu0/tasks/77/managed", "block 3\nslice 0\nlaunch 1\n");
 	put(sysfs, "gpu0/tasks/77/why", "a \"reason\"\n");
-	put(sysfs, "gpu0/tasks/77/slots", "slot 1 seq 2 tier 0 limit 4096\n"
-	    "slot 2 seq 9 tier 2 limit 0\n");
+	put(sysfs, "gpu0/tasks/77/usage", "id 5\nrunning 1\n");
+	put(sysfs, "gpu0/tasks/77-6/comm", "prog\n");
+	put(sysfs, "gpu0/tasks/77-6/usage", "id 6\nrunning 0\n");
+	/* the last one came since the clients were listed */
+	put(debugfs, "gpu0/slots",
+	    "client 5 pid 77 slot 1 seq 2 tier 0 limit 4096 stream 18446744073709551615\n"
+	    "client 5 pid 77 slot 2 seq 9 tier 2 limit 0 stream 0\n"
+	    "client 7 pid 78 slot 3 seq 1 tier 2 limit 12345 stream 0\n");
 
 	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_GET, NULL, "batch", "capsm.max", NULL,
 			       buf, sizeof(buf)) &&
@@ -643,24 +621,25 @@ static void files(void)
 	   errno == ENOENT, "configfs: no such group");
 	ok(!gsched_files_admin(config, sysfs, GSCHED_ADMIN_DEVICE, NULL, "", "mode", "temporal",
 			       NULL, 0), "sysfs: device");
-	put(sysfs, "gpu0/mode", "[auto] spatial\n");
-	text = gsched_files_status(config, sysfs);
+	text = gsched_files_status(config, sysfs, debugfs);
 	ok(text && strstr(text, "\"backend\":\t\"module\"") &&
-	   strstr(text, "\"path\":\t\"batch/inner\"") && strstr(text, "\"mode\":\t\"spatial\"") &&
+	   strstr(text, "\"path\":\t\"batch/inner\"") && strstr(text, "\"mode\":\t\"sliced\"") &&
 	   strstr(text, "\"policy\":\t\"hpf\"") &&
 	   strstr(text, "\"policy_fault\":\t\"fifo was replaced by hpf\"") &&
 	   strstr(text, "\"procs\":\t[12, 13]") && strstr(text, "\"sms\":\t132") &&
 	   strstr(text, "\"usage\":\t5"), "status: groups");
 	ok(text && strstr(text, "\"pid\":\t77") && strstr(text, "\"group\":\t\"\"") &&
 	   strstr(text, "\"block\":\t3") && strstr(text, "a \\\"reason\\\"") &&
-	   strstr(text, "\"limit\":\t4096"), "status: clients");
+	   strstr(text, "\"limit\":\t4096") && !strstr(text, "12345") &&
+	   strstr(text, "\"stream\":\t\"18446744073709551615\"") &&
+	   strstr(text, "\"slots\":\t[]"), "status: clients");
 	ok(text && strstr(text, "\"switch_us\":\t190") && strstr(text, "\"gpu.band\":\t\"red\"") &&
 	   strstr(text, "\"clients\":\t[77, 78]") && strstr(text, "\"server\":\t9") &&
 	   strstr(text, "\"weight\":\t150.5") && strstr(text, "\"turn\":\tfalse") &&
 	   strstr(text, "\"why\":\t\"top band: runs whole until it is idle\"") &&
 	   strstr(text, "\"name\":\t\"mps-12\"") && strstr(text, "\"clients\":\t[]") &&
-	   strstr(text, "\"turn\":\ttrue") && strstr(text, "\"slice_error\":\t95") &&
-	   strstr(text, "\"bands_left_out\":\t3"), "status: bands");
+	   strstr(text, "\"turn\":\ttrue") && strstr(text, "\"slice_error\":\t95"),
+	   "status: bands");
 	/* the second band's line is an older module's */
 	ok(text && strstr(text, "\"slice_error\":\t0,\n\t\t\t\t\t\"block_end\":\ttrue") &&
 	   !strstr(text, "\"slice_error\":\t95,\n\t\t\t\t\t\"block_end\"") &&
@@ -670,7 +649,11 @@ static void files(void)
 	   strstr(text, "\"activity\":\t\"waiting\"") && strstr(text, "\"share\":\t0.125") &&
 	   strstr(text, "\"held_ns\":\t4711"), "status: what a client was told of its band");
 	free(text);
-	text = gsched_files_status("/nonexistent", sysfs);
+	text = gsched_files_status(config, sysfs, "/nonexistent");
+	ok(text && !strstr(text, "\"bands\"") && strstr(text, "\"slots\":\t[]") &&
+	   !strstr(text, "4096"), "status without the right to read the tables");
+	free(text);
+	text = gsched_files_status("/nonexistent", sysfs, debugfs);
 	ok(!text && errno == ENOENT, "status without configfs: ENOENT");
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	if (system(command))

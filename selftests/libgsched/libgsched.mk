@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -10,6 +10,10 @@ LG_RUN := $(call objs,selftests/libgsched/run.c)
 $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
+
+$(B)/test/libgsched/events: $(call objs,selftests/libgsched/events.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--wrap=open,--wrap=read -o $@ $^ -lcjson -lpthread
 
 $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/code/tune.c)
 	@mkdir -p $(@D)

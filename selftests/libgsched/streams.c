@@ -58,7 +58,6 @@ static void begin(uint32_t lease, uint32_t flags)
 {
 	fake_start(&f);
 	f.rewriter = real_rewriter;
-	f.features |= GSCHED_FEATURE_BANDS;
 	f.lease = lease;
 	f.flags = flags;
 }

@@ -16,10 +16,12 @@
  *	DEVICE_GET	DEVICE UUID SMS MODE POLICY [FAULT] CLIENTS DECISIONS
  *	GROUP_GET	DEVICE GROUP [CAPSM_MAX] CAPSM_MIN CAPSM_CURRENT WEIGHT PRIORITY LATENCY_US
  *			[BAND] CLIENTS STAT PREEMPTION
- *	CLIENT_GET	DEVICE CLIENT PID UID GROUP LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
+ *	CLIENT_GET	DEVICE CLIENT PID UID GROUP BAND LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
  *			SLICE_US SHARE STAT PREEMPTION
  *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS LIMIT WAIT_NS RUN_NS USED_NS
- *			EVICTIONS
+ *			EVICTIONS STREAM SEEN LAUNCHED LEFT START_NS
+ *	BAND_GET	DEVICE BAND [PID] PRIORITY BAND_WEIGHT SLICE_US APPLIED_US SLICE_ERROR
+ *			BLOCK_END ACTIVITY TURN WHY
  *
  * Events: messages of GSCHED_CMD_EVENT with EVENT, TIME_NS and DEVICE to one of two multicast
  * groups, and what else is beside their names in enum gsched_nl_event. A reader that is too slow
@@ -41,6 +43,7 @@ enum gsched_nl_cmd {
 	GSCHED_CMD_GROUP_GET,
 	GSCHED_CMD_CLIENT_GET,
 	GSCHED_CMD_TASK_GET,
+	GSCHED_CMD_BAND_GET,
 	GSCHED_CMD_EVENT,		/* only ever sent by the module */
 	__GSCHED_CMD_MAX,
 	GSCHED_CMD_MAX = __GSCHED_CMD_MAX - 1
@@ -64,10 +67,10 @@ enum gsched_nl_attr {
 	GSCHED_A_WEIGHT,	/* u32: gpu.weight */
 	GSCHED_A_PRIORITY,	/* u32: gpu.priority; of a client, in force */
 	GSCHED_A_LATENCY_US,	/* u32: gpu.latency_target_us, 0 none */
-	GSCHED_A_BAND,		/* string: gpu.band in force; not there: none */
+	GSCHED_A_BAND,		/* string: gpu.band in force; not there: none. Else its name */
 	GSCHED_A_STAT,		/* nested: enum gsched_nl_stat */
 	GSCHED_A_CLIENT,	/* u64: struct gsched_attach.client_id */
-	GSCHED_A_PID,		/* u32, in the initial namespace */
+	GSCHED_A_PID,		/* u32, in the initial namespace; of a band, its MPS server's */
 	GSCHED_A_UID,		/* u32, likewise: effective when it attached */
 	GSCHED_A_LEASE,		/* u32: GSCHED_LEASE_* */
 	GSCHED_A_ARB_FLAGS,	/* u32: GSCHED_ARB_* of its page */
@@ -75,7 +78,7 @@ enum gsched_nl_attr {
 	GSCHED_A_SHARE,		/* u32: of the device's time, in 1/GSCHED_SHARE_ALL */
 	GSCHED_A_SLOT,		/* u32 */
 	GSCHED_A_SEQ,		/* u32 */
-	GSCHED_A_STATE,		/* u32: enum gsched_nl_state */
+	GSCHED_A_STATE,		/* u32: GSCHED_STATE_* */
 	GSCHED_A_TIER,		/* u32: GSCHED_TIER_* */
 	GSCHED_A_BLOCKS,	/* u64 */
 	GSCHED_A_LIMIT,		/* u32: its window, 1/1024 CapSM */
@@ -87,6 +90,18 @@ enum gsched_nl_attr {
 	GSCHED_A_PREEMPTION,	/* nested: enum gsched_nl_preemption */
 	GSCHED_A_USED_NS,	/* u64: CapSM times time; what tasks use together is one's only */
 	GSCHED_A_EVICTIONS,	/* u32: times its window shrank */
+	GSCHED_A_STREAM,	/* u64: as submitted */
+	GSCHED_A_SEEN,		/* u32: window that the GPU acts on, as its page says; so these: */
+	GSCHED_A_LAUNCHED,	/* u32: workers */
+	GSCHED_A_LEFT,		/* u32: workers that have left */
+	GSCHED_A_START_NS,	/* u64: GPU time of the start */
+	GSCHED_A_BAND_WEIGHT,	/* u64: in 1/1000 */
+	GSCHED_A_APPLIED_US,	/* u32: time slice in force, 0 the driver's or unknown */
+	GSCHED_A_SLICE_ERROR,	/* u32: errno of the driver's refusal, 0 none */
+	GSCHED_A_BLOCK_END,	/* u32: 1 the GPU leaves it at the ends of thread blocks only */
+	GSCHED_A_ACTIVITY,	/* u32: GSCHED_ACTIVITY_* */
+	GSCHED_A_TURN,		/* u32: 1 it has the turn of its equals */
+	GSCHED_A_WHY,		/* string: what protects or limits it, in words */
 	__GSCHED_A_MAX,
 	GSCHED_A_MAX = __GSCHED_A_MAX - 1
 };
@@ -127,11 +142,6 @@ enum gsched_nl_preemption {
 };
 
 #define GSCHED_PREEMPTION_FIRST_US	16
-
-enum gsched_nl_state {
-	GSCHED_STATE_WAITING = 1,
-	GSCHED_STATE_RUNNING,
-};
 
 enum gsched_nl_event {
 	GSCHED_NL_UNSPEC,

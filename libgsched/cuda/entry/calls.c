@@ -355,6 +355,17 @@ CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice de
 	return gi_real.cuGreenCtxCreate(green, desc, dev, flags);
 }
 
+/* Its context goes with it, and has a handle of its own. */
+CUresult cuGreenCtxDestroy(CUgreenCtx green)
+{
+	CUcontext context;
+
+	GI_ENTER();
+	if (!gi_real.cuCtxFromGreenCtx(&context, green))
+		gi_ctx_ending(context);
+	return gi_real.cuGreenCtxDestroy(green);
+}
+
 CUresult cuCtxDestroy(CUcontext context)
 {
 	GI_ENTER();

@@ -658,18 +658,26 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 	memset(s->wing_count, 0, sizeof(s->wing_count));
 }
 
-/* Fills the slot's line in the page, seq last: from then on the arbiter may find the task. */
-static void publish_task(struct gsched_cl_slot *line, const struct gi_slot *s)
+/* Fills the slot in the page, seq last: from then on the arbiter may find the task. */
+static void publish_task(const struct gi_client *c, const struct gi_slot *s, unsigned int slot)
 {
+	struct gsched_cl_slot *line = &c->cl->slot[slot];
+	struct gsched_task task;
+
+	gi_describe_task(&task, c, s, slot);
+	line->tier = task.tier;
+	line->blocks_per_sm = task.blocks_per_sm;
+	line->intensity = task.intensity;
+	line->blocks = task.blocks;
+	line->predicted_ns = task.predicted_ns;
+	line->block_ns = task.block_ns;
+	line->stream = s->stream;
+	line->launch_ns = s->launch_ns;
 	line->launched = s->launched;
-	line->left = 0;
-	line->seen_limit = 0;
-	line->wings_retired = 0;
-	line->blocks = s->blocks;
-	line->predicted_ns = s->predicted_ns;
 	line->start_ns = 0;
 	line->end_ns = 0;
-	line->tier = s->tier;
+	line->left = 0;
+	line->seen_limit = 0;
 	gi_store(&line->seq, s->seq);
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -751,7 +759,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (!s->window)
 		s->window = k->leased;
 	s->launched = form ? workers_for(c, s) : 0;
-	publish_task(&c->cl->slot[slot], s);
+	s->launch_ns = gi_now();
+	publish_task(c, s, slot);
 	lease = gi_load(&c->arb->header.lease);
 	if (lease == GSCHED_LEASE_NOTIFY)
 		/* before the launch, so that eviction overlaps the driver's call */
@@ -762,8 +771,9 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			return launch_unmanaged(l, cx);
 		}
 		s->submitted = true;
+		s->launch_ns = gi_now();
 	}
-	s->launch_ns = s->window_since = gi_now();
+	s->window_since = s->launch_ns;
 	if (form) {
 		inside = gi_twin_launch_begin(c, s, l->stream);
 		clean = gi_control_claim(cx, slot);

@@ -301,6 +301,5 @@ bool gi_wings_ended(struct gi_slot *s, struct gsched_cl_slot *line)
 			if (!(s->closed & 1u << k))
 				close_wing(s, k);
 		}
-	gi_store(&line->wings_retired, over);
 	return over == s->wings;
 }
