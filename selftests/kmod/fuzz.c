@@ -51,7 +51,7 @@ static const char *const group_files[] = {
 	"procs", "owner", "capsm.current", "gpu.stat", "gpu.pressure", "gpu.events", "nothing",
 };
 static const char *const device_files[] = {
-	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "mode_current", "events", "sms",
+	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "unmanaged_busy", "stat", "mode_current", "events", "sms",
 };
 static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "usage", "band", "group", "stat" };
 static const char *const values[] = {
