@@ -84,6 +84,13 @@ $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko
 	@chmod +x $@
 TESTS += $(KMOD_QEMU_TESTS)
 
+# System calls of a launch through the module
+build/test/qemu-calls: selftests/kmod/calls modules $(addprefix build/,bin/gschedctl bin/gschedd programs/latency-drv programs/batch-drv)
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/run --timeout 300 --log build/qemu/calls -- selftests/kmod/calls\n' >$@
+	@chmod +x $@
+TESTS += build/test/qemu-calls
+
 # The same on a kernel that finds bugs, and the fuzzer for two minutes. Beside the stock ones: those are what people run, and
 # have no time for all of that. The kernel is built with all else, in some three minutes of two processors, and kept.
 KMOD_DEBUG_TESTS := build/test/qemu-debug build/test/qemu-debug-fuzz
