@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every call of /dev/gsched, with good and with bad input: one fault at a time, and its exact errno. */
+/*
+ * Every call of /dev/gsched, with good and with bad input: one fault at a time, and its exact
+ * errno.
+ */
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -43,14 +46,18 @@ TEST_F(call, unknown_numbers)
 
 TEST_F(call, size_rules_of_every_call)
 {
-	static const struct { unsigned long nr; unsigned int size, first; } calls[] = {
+	static const struct { unsigned long nr; unsigned int size, first;
+	} calls[] = {
 		{ GSCHED_IOC_INFO, sizeof(struct gsched_info), 0 },
 		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add), 0 },
 		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del), 0 },
-		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach), offsetof(struct gsched_attach, channel_group) },
-		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit), offsetof(struct gsched_submit, stream) },
+		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach),
+		  offsetof(struct gsched_attach, channel_group) },
+		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit),
+		  offsetof(struct gsched_submit, stream) },
 		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete), 0 },
-		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report), offsetof(struct gsched_report, block_us) },
+		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report),
+		  offsetof(struct gsched_report, block_us) },
 	};
 	unsigned int i;
 
@@ -66,7 +73,8 @@ TEST_F(call, size_rules_of_every_call)
 		req.size = 1 << 30;
 		EXPECT_EQ(-E2BIG, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, huge", i);
 		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, NULL)) TH_LOG("call %u, null", i);
-		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, (void *)-8UL)) TH_LOG("call %u, kernel", i);
+		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, (void *)-8UL))
+			TH_LOG("call %u, kernel", i);
 	}
 }
 
@@ -86,13 +94,15 @@ TEST_F(call, info)
 {
 	struct gsched_info req = { .size = sizeof(req) };
 	union longer big = { .size = sizeof(req) + 16 };
-	struct gsched_info *fixed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_info *fixed =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, fixed);
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
-	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_LEASED |
-		  GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY, req.features);
+	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
+			  GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY,
+		  req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -329,10 +339,14 @@ TEST_F(call, attach)
 	EXPECT_EQ(-EBUSY, attach(self->a, 0));
 }
 
-/* A caller of the first version has no channel group: what stands behind its structure is not looked at */
+/*
+ * A caller of the first version has no channel group: what stands behind its structure is not
+ * looked at
+ */
 TEST_F(call, attach_first_version)
 {
-	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group), .channel_group = 5 };
+	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group),
+				     .channel_group = 5 };
 	struct gsched_attach other;
 
 	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
@@ -357,7 +371,10 @@ TEST_F(call, attach_of_a_server)
 TEST_F(call, report_bad_input)
 {
 	struct gsched_report good = {
-		.size = sizeof(good), .flags = GSCHED_REPORT__ALL, .activity = GSCHED_ACTIVITY_BUSY, .slice_us = 2048,
+		.size = sizeof(good),
+		.flags = GSCHED_REPORT__ALL,
+		.activity = GSCHED_ACTIVITY_BUSY,
+		.slice_us = 2048,
 	};
 	struct gsched_report req = good;
 
@@ -463,10 +480,12 @@ TEST_F(call, submit_bad_numbers)
 	req.intensity = GSCHED_INTENSITY__MAX + 1;
 	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
 	EXPECT_EQ(0, complete(self->a, 0, 1));
-#define REFUSED(field, value) do { \
-		req = good; \
-		req.field = value; \
-		EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_SUBMIT, &req)) TH_LOG(#field " = " #value); \
+#define REFUSED(field, value)                                                \
+	do { \
+		req = good;                                                  \
+		req.field = value;                                           \
+		EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_SUBMIT, &req)) \
+			TH_LOG(#field " = " #value);                                 \
 	} while (0)
 	REFUSED(slot, GSCHED_SLOTS);
 	REFUSED(slot, ~0u);
@@ -537,7 +556,8 @@ TEST_F(call, nowait_says_again_and_keeps_the_place)
 /* A grant that cannot be told is taken back */
 TEST_F(call, submit_answer_faults)
 {
-	struct gsched_submit *req = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_submit *req =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_EQ(0, attach(self->a, 0));
 	*req = task(0, 1, 0);

@@ -103,7 +103,8 @@ static int onlooker(int from, int to)
 	snprintf(path, sizeof(path), TASKS "/%d", pid);
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && slurp(text, sizeof(text), "%s/%s", path, entry->d_name) != -EACCES)
+		if (entry->d_name[0] != '.' &&
+		    slurp(text, sizeof(text), "%s/%s", path, entry->d_name) != -EACCES)
 			readable++;
 	tell(to, dir ? readable : -errno);
 	tell(to, slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands"));
