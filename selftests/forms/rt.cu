@@ -619,7 +619,7 @@ template <class F> static F *driver(const char *name, F *)
 	cudaDriverEntryPointQueryResult found;
 	void *fn;
 
-	DO(cudaGetDriverEntryPointByVersion(name, &fn, 12040, cudaEnableDefault, &found));
+	DO(cudaGetDriverEntryPointByVersion(name, &fn, 12050, cudaEnableDefault, &found));
 	CHECK(found == cudaDriverEntryPointSuccess && fn);
 	return (F *)fn;
 }

@@ -100,9 +100,10 @@ static void order(void)
 static void priorities(void)
 {
 	static char *const what[] = { APP, "priorities", NULL };
-	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n"
-				     "-4: -4 -5\n"
-				     "-5: -5 -5\n-6: -5 -5\nnone: 0 -3\ndefault: 0 0\n";
+	static const char lifted[] =
+		"1: 0 0 -3\n0: 0 0 -3\n-1: -1 -1 -4\n-2: -2 -2 -4\n-3: -3 -3 -5\n-4: -4 -4 -5\n"
+		"-5: -5 -5 -5\n-6: -5 -5 -5\nnone: 0 0 -3\nset: -2 -2 -4\nout of range: 1\n"
+		"copied: -2 -2 -4\ndefault: 0 0 0\n";
 	struct run alone, r;
 
 	run(false, what, &alone);

@@ -496,6 +496,18 @@ int gi_stream_priority(const struct gi_ctx *cx, int asked)
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
 }
 
+/* The stream has the priority @given. */
+static void note_priority(struct gi_stream *s, int asked, int given)
+{
+	const struct gi_ctx *cx = s->cx;
+
+	s->raised = given != asked;
+	if (s->raised)
+		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
+	s->preferred = s->raised || (asked <= cx->greatest && cx->greatest < cx->least);
+	s->asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+}
+
 /* The program has created @handle in the current context. */
 static void note_stream(CUstream handle, unsigned int flags, int asked, int given)
 {
@@ -505,11 +517,7 @@ static void note_stream(CUstream handle, unsigned int flags, int asked, int give
 	if (!cx || !cx->client)
 		return;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.raised = given != asked;
-	if (model.raised)
-		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
-	model.preferred = model.raised || (asked <= cx->greatest && cx->greatest < cx->least);
-	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+	note_priority(&model, asked, given);
 	pthread_mutex_lock(&lock);
 	add_stream(&model);
 	pthread_mutex_unlock(&lock);
@@ -527,6 +535,41 @@ CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool 
 	if (!rc)
 		note_stream(*stream, flags, asked, given);
 	return rc;
+}
+
+CUresult gi_stream_set_priority(CUstream stream, int asked)
+{
+	CUstreamAttrValue value = { .priority = asked };
+	struct gi_stream *s = get_stream(stream);
+	CUresult rc;
+
+	/* the driver refuses what is out of range */
+	if (s && asked <= s->cx->least && asked >= s->cx->greatest)
+		value.priority = gi_stream_priority(s->cx, asked);
+	rc = gi_real.cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
+	pthread_mutex_lock(&lock);
+	s = rc ? NULL : find_stream(stream);
+	if (s)
+		note_priority(s, asked, value.priority);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void gi_stream_copied(CUstream to, CUstream from)
+{
+	struct gi_stream *s, *like;
+
+	if (!atomic_load_explicit(&any_raised, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&lock);
+	s = gi_is_default(to) ? NULL : find_stream(to);
+	like = gi_is_default(from) ? NULL : find_stream(from);
+	if (s) {
+		s->raised = like && like->raised;
+		s->preferred = like && like->preferred;
+		s->asked = like ? like->asked : 0;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 bool gi_stream_count_wait(CUstream stream)

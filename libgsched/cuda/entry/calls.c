@@ -190,6 +190,53 @@ CUresult cuStreamGetPriority_ptsz(CUstream stream, int *priority)
 	return cuStreamGetPriority(per_thread(stream), priority);
 }
 
+/* Among the attributes of a stream is its priority, which is mapped as that of a new stream is. */
+CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *value)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuStreamGetAttribute(stream, id, value);
+	if (!rc && id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+		gi_stream_requested(stream, &value->priority);
+	return rc;
+}
+
+CUresult cuStreamGetAttribute_ptsz(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *value)
+{
+	return cuStreamGetAttribute(per_thread(stream), id, value);
+}
+
+CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value)
+{
+	GI_ENTER();
+	if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY && value && !gi_is_default(stream))
+		return gi_stream_set_priority(stream, value->priority);
+	return gi_real.cuStreamSetAttribute(stream, id, value);
+}
+
+CUresult cuStreamSetAttribute_ptsz(CUstream stream, CUstreamAttrID id,
+				   const CUstreamAttrValue *value)
+{
+	return cuStreamSetAttribute(per_thread(stream), id, value);
+}
+
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuStreamCopyAttributes(to, from);
+	if (!rc)
+		gi_stream_copied(to, from);
+	return rc;
+}
+
+CUresult cuStreamCopyAttributes_ptsz(CUstream to, CUstream from)
+{
+	return cuStreamCopyAttributes(per_thread(to), per_thread(from));
+}
+
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
 	GI_ENTER();
