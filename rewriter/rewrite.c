@@ -61,7 +61,7 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 			.n_dims = 1,
 		};
 	params[f->n_params++] = (struct gsr_var){
-		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "#launch"),
+		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "$#arg"),
 		.dims = { sizeof(struct gsr_launch) }, .n_dims = 1,
 	};
 	f->params = params;

@@ -23,9 +23,9 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 
 	n = gsr_insert_format(p, f, at, skip_unexpired, tag);
 	n += gsr_insert_text(p, f, at, gsr_not_first);
-	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#%s_window;\n", tag);
+	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#window%s;\n", tag);
 	n += gsr_insert_format(p, f, at, poll_relay, tag);
-	n += gsr_insert_format(p, f, at, "$#%s_window:\n", tag);
+	n += gsr_insert_format(p, f, at, "$#window%s:\n", tag);
 	n += gsr_insert_text(p, f, at, test_window);
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
 }
@@ -90,13 +90,14 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	gsr_insert_text(p, f, body, declarations);
 	if (cleanup->warpsync)
 		n += gsr_insert_format(p, f, body, gsr_warpsync_init, cleanup->warpsync);
-	n += gsr_insert_text(p, f, body, gsr_not_first);
+	if (r)
+		n += gsr_insert_text(p, f, body, gsr_not_first);
 	n += gsr_insert_text(p, f, body, r ? init_resumable : start);
 	n += gsr_position_claim(p, f, body, r, ids->shared);
 	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (cleanup->swbarrier)
-		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#r1", "%#r0");
+		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#1", "%#0");
 	n += gsr_insert_text(p, f, body, "$#next:\n");
 	if (r)
 		n += gsr_insert_text(p, f, body, gsr_not_first);
@@ -124,17 +125,18 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 			     ids->aside ? tell_ids_aside :
 					  tell_ids);
 	if (!r) {
-		if (ids->aside)
+		if (ids->aside) {
+			n += gsr_insert_text(p, f, body, choose_place);
 			n += gsr_insert_text(p, f, body, ids->held > 1 ? tell_all : tell_x);
+		}
 		n += gsr_insert_text(p, f, body, count_ran);
 		n += gsr_insert_text(p, f, body, "$#wait:\n");
 	}
 	n += gsr_insert_format(p, f, body, gsr_converge_and_sync, id);
-	n += gsr_insert_text(p, f, body,
-			     r		? read_resumable :
-			     ids->aside ? read_ids_aside :
-					  read_ids);
+	if (r || !ids->aside)
+		n += gsr_insert_text(p, f, body, r ? read_resumable : read_ids);
 	if (!r && ids->aside) {
+		n += gsr_insert_text(p, f, body, choose_place);
 		n += gsr_insert_text(p, f, body, ids->held > 1 ? read_all : read_x);
 		n += gsr_insert_text(p, f, body, leave_if_stopped);
 	}
@@ -162,10 +164,10 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "schedule") :
+	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "") :
 			 gsr_insert_text(p, f, NULL, poll_copies);
 	if (resumable) {
-		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
+		n += gsr_insert_text(p, f, NULL, "bra $#window;\n");
 		n += gsr_insert_text(p, f, NULL, excluded_resumable);
 	}
 	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);

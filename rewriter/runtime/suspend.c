@@ -12,7 +12,7 @@
  * some thread has left, all leave, and those at barriers save their registers too. In a kernel all
  * of whose threads reach each point, they vote at the points instead (gsr_resume.in_place).
  *
- * Registers %#p, %#r and %#d hold no value of the body and are free at points.
+ * Registers %#p, %#d and %#0 to %#13 hold no value of the body and are free at points.
  *
  * In: a kernel and its plan (resume.c). Out: the code at its points, and what the loop needs to
  * save, fetch and restore. Assumes that the kernel has not changed since the plan was made.
@@ -122,8 +122,8 @@ static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f,
 }
 
 /*
- * Copies %#r6 bytes of shared memory at %#r5 to or from %#d2, by all threads, in units of @unit
- * bytes from offset %#r2 on
+ * Copies %#6 bytes of shared memory at %#5 to or from %#d2, by all threads, in units of @unit
+ * bytes from offset %#2 on
  */
 static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool save,
 			       unsigned int unit, unsigned int *label)
@@ -144,12 +144,12 @@ static unsigned int copy_shared(struct gsr_pass *p, struct gsr_function *f, bool
 
 	n = gsr_insert_format(p, f, NULL, locate_shared, name, size, offset);
 	if (align >= 4) {
-		n += gsr_insert_text(p, f, NULL, "shl.b32 %#r2, %#r0, 2;\n");
+		n += gsr_insert_text(p, f, NULL, "shl.b32 %#2, %#0, 2;\n");
 		n += copy_units(p, f, save, 4, label);
 		/* the remaining bytes, one per thread */
 		n += gsr_insert_text(p, f, NULL, remaining_bytes);
 	} else {
-		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r0;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#2, %#0;\n");
 	}
 	return n + copy_units(p, f, save, 1, label);
 }
@@ -168,7 +168,7 @@ static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f,
 	return n + gsr_insert_format(p, f, NULL, repeat_element, l);
 }
 
-/* Expects the registers of insert_locate(); preserves %#r0, %#r1, %#r4 */
+/* Expects the registers of insert_locate(); preserves %#0, %#1, %#4 */
 static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
 				const struct gsr_resume *r, bool save, unsigned int *label)
 {
@@ -179,7 +179,7 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
 				 r->shared[i].align, gsr_sprintf(p->arena, "%u", r->shared[i].size),
 				 label);
 	if (r->dynamic)
-		n += copy_shared(p, f, save, r->dynamic, r->fixed, 16, "%#r4", label);
+		n += copy_shared(p, f, save, r->dynamic, r->fixed, 16, "%#4", label);
 	for (i = 0; i < r->n_local; i++) {
 		const struct gsr_saved *l = &r->local[i];
 
@@ -266,7 +266,7 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 			       const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
-	const char *tag = gsr_sprintf(a, "point_%u", i);
+	const char *tag = gsr_sprintf(a, "_point_%u", i);
 	unsigned int n;
 
 	n = gsr_insert_format(p, f, NULL, "$#look_%u:\n", i);
@@ -375,7 +375,7 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 	} else {
 		n = insert_meeting(p, f, r);
 		n += gsr_insert_text(p, f, NULL, "$#look_meeting:\n");
-		n += insert_check(p, f, r, "meeting", "told_meeting", "met");
+		n += insert_check(p, f, r, "_meeting", "told_meeting", "met");
 		n += gsr_insert_text(p, f, NULL, "$#told_meeting:\nmov.u32 %#c, 1;\nbra $#met;\n");
 	}
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)

@@ -288,7 +288,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
-		ok(strstr(rw->ptx, "__gsr0_task") && strstr(rw->ptx, "$_0_body:"),
+		ok(strstr(rw->ptx, "$_0_task") && strstr(rw->ptx, "$_0_body:"),
 		   "prefixes that the input does not use");
 	}
 }
