@@ -149,6 +149,7 @@ static void rewrite_image(const char *image, const struct worker_request *req, s
 	struct gsr_options opts = {
 		.size = sizeof(opts), .max_input = PTX_MAX,
 		.resumable = req->flags & GSP_REWRITE_RESUMABLE,
+		.restart = GSR_RESTART_INSTEAD,
 		.modes = req->flags & GSP_REWRITE_MODES,
 	};
 	struct gsr_error err = { 0 };

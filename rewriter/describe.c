@@ -20,7 +20,7 @@
 #include "gsr.h"
 
 #define MAGIC		"GSRD"
-#define FORMAT		1
+#define FORMAT		2
 #define SIZE_MOST	(1u << 20)	/* of parameters; kernels that claim more have no twin */
 #define FIXED_MOST	((1u << 20) - 1)
 #define THREAD_MOST	((1u << 16) - 1)
@@ -224,6 +224,7 @@ static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables
 		u32(io, &k->inserted[i], UINT32_MAX);
 	u32(io, &k->sites, UINT32_MAX);
 	u32(io, &k->resume_points, UINT32_MAX);
+	flag(io, &k->restarts);
 	optional(io, &k->resume_reason);
 	u32(io, &k->save_fixed, FIXED_MOST);
 	u32(io, &k->save_thread, THREAD_MOST);

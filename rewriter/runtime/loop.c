@@ -113,12 +113,12 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	n += gsr_insert_text(p, f, body, test_window);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (r)
-		n += gsr_resume_fetch(p, f, body);
+		n += gsr_resume_fetch(p, f, body, r);
 	n += gsr_queue_take(p, f, body, r, r ? GSR_IDS_ALL : ids->held);
 	if (r) {
 		n += gsr_insert_text(p, f, body, tell_resumable);
 		n += gsr_insert_text(p, f, body, count_ran);
-		n += gsr_resume_arm(p, f, body);
+		n += gsr_resume_arm(p, f, body, r);
 	}
 	n += gsr_insert_text(p, f, body,
 			     r		? stop_resumable :
@@ -154,8 +154,12 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	}
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");
-	if (r)
-		n += gsr_insert_text(p, f, code, r->early ? enter_by_meeting : enter_body);
+	if (r && r->early) {
+		n += gsr_insert_text(p, f, code, r->restart ? enter_at_start : choose_entry);
+		n += gsr_insert_text(p, f, code, enter_by_meeting);
+	} else if (r && !r->restart) {
+		n += gsr_insert_text(p, f, code, enter_body);
+	}
 	return n;
 }
 

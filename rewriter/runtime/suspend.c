@@ -77,14 +77,23 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	return n;
 }
 
-unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			      const struct gsr_resume *r)
 {
-	return gsr_insert_text(p, f, at, take_suspended);
+	unsigned int n = gsr_insert_text(p, f, at, take_suspended);
+
+	n += gsr_insert_text(p, f, at, r->restart ? count_restart : mark_resumed);
+	return n + gsr_insert_text(p, f, at, take_record);
 }
 
-unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			    const struct gsr_resume *r)
 {
-	return gsr_insert_text(p, f, at, arm_checks);
+	unsigned int n = gsr_insert_text(p, f, at, arm_checks);
+
+	if (r->restart)
+		n += gsr_insert_text(p, f, at, bound_restarts);
+	return n + gsr_insert_text(p, f, at, set_checks);
 }
 
 static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f,
@@ -281,7 +290,8 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 		n += insert_check(p, f, r, tag, gsr_sprintf(a, "save_%u", i),
 				  gsr_sprintf(a, "go_%u", i));
 	}
-	n += save_stub(p, f, r, i);
+	n += r->restart ? gsr_insert_format(p, f, NULL, "$#save_%u:\n", i) :
+			  save_stub(p, f, r, i);
 	if (r->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
 	return n + gsr_insert_format(p, f, NULL, leave_point, i, r->in_place ? "suspend" : "meet");
@@ -303,11 +313,21 @@ static unsigned int insert_meeting(struct gsr_pass *p, struct gsr_function *f,
 	n = gsr_insert_text(p, f, NULL, r->red ? "mov.u32 %#v, 0;\n" : "");
 	n += gsr_insert_format(p, f, NULL, meet, r->look / SITES_A_LOOK / 2 * 2 + 2);
 	n += gsr_insert_format(p, f, NULL, vote_to_leave, r->n_sites, r->id);
+	if (r->commits) {
+		n += gsr_insert_format(p, f, NULL, suspend_if_none_finished, r->id, r->n_sites);
+		if (r->n_points > r->n_sites)
+			n += gsr_dispatch(p, f, "go", r->n_sites, r->n_points);
+		n += gsr_insert_text(p, f, NULL, stays);
+	} else {
+		n += gsr_insert_text(p, f, NULL, suspend_if_told);
+	}
 	if (!r->n_sites)
 		return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
 	if (r->early) {
 		n += gsr_vote(p, f, r->red, r->id, "next");
-		n += gsr_insert_text(p, f, NULL, enter_from_meeting);
+		n += gsr_insert_text(p, f, NULL, start_from_meeting);
+		if (!r->restart)
+			n += gsr_insert_text(p, f, NULL, back_from_meeting);
 	} else {
 		n += gsr_insert_text(p, f, NULL, "@!%#p0 bra.uni $#next;\n");
 		if (r->red)
@@ -327,14 +347,16 @@ static unsigned int insert_suspend(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
 		n += gsr_insert_format(p, f, NULL, gsr_converge_and_sync, r->id);
 	}
-	n += insert_locate(p, f, r);
-	n += gsr_insert_text(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
-	n += copy_memory(p, f, r, true, label);
-	if (r->n_sites && !r->in_place) {
+	if (!r->restart) {
+		n += insert_locate(p, f, r);
+		n += gsr_insert_text(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
+		n += copy_memory(p, f, r, true, label);
+	}
+	if (r->n_sites && !r->in_place && !r->restart) {
 		n += gsr_insert_format(p, f, NULL, unless_at_site, r->n_sites);
 		n += gsr_dispatch(p, f, "save", 0, r->n_sites);
 	}
-	for (i = 0; i < r->n_sites && !r->in_place; i++) {
+	for (i = 0; i < r->n_sites && !r->in_place && !r->restart; i++) {
 		n += save_stub(p, f, r, i);
 		n += gsr_insert_text(p, f, NULL, "bra $#saved;\n");
 	}
@@ -381,5 +403,5 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)
 		n += point_stub(p, f, r, i);
 	n += insert_suspend(p, f, r, &label);
-	return n + insert_restore(p, f, r, &label);
+	return r->restart ? n : n + insert_restore(p, f, r, &label);
 }

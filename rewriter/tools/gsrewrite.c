@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable]
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable] [--restart]
  * [--modes]: rewrites the kernels of PTX, a fat binary or an executable. Exit status: 0 at least
  * one kernel was rewritten, 1 none could be, 2 the input is malformed or cannot be read, 64 usage.
  *
@@ -17,7 +17,7 @@ enum { EXIT_NONE = 1, EXIT_BAD = 2 };
 
 struct args {
 	const char *in, *out, *dump;
-	bool explain, json, resumable, modes;
+	bool explain, json, resumable, restart, modes;
 	unsigned int arch, image;
 };
 
@@ -45,6 +45,7 @@ static const struct argp_option options[] = {
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
 	{ "image", 'i', "N", 0, "of several modules in an executable, the Nth only", 0 },
 	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
+	{ "restart", 's', NULL, 0, "twins that leave a block in its middle and begin it again", 0 },
 	{ "modes", 'm', NULL, 0, "twins for static dispatch and limits by worker", 0 },
 	{ 0 }
 };
@@ -84,6 +85,9 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'r':
 		a->resumable = true;
+		return 0;
+	case 's':
+		a->restart = true;
 		return 0;
 	case 'm':
 		a->modes = true;
@@ -185,7 +189,11 @@ static void write_dump(void *arg, const char *text, size_t size)
 
 static int rewrite(const struct args *a, const char *ptx, size_t size)
 {
-	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable,
+	struct gsr_options opts = { .size = sizeof(opts), .name = a->in,
+				    .resumable = a->resumable || a->restart,
+				    .restart = !a->restart   ? GSR_RESTART_NEVER :
+					       a->resumable ? GSR_RESTART_INSTEAD :
+							      GSR_RESTART_ALWAYS,
 				    .modes = a->modes, .dump_pass = a->dump, .dump = write_dump,
 				    .dump_arg = stdout };
 	struct gsr_rewrite rw;

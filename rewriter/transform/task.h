@@ -13,6 +13,8 @@
  */
 #define GSR_TASK_CTAID		0
 #define GSR_TASK_RESUME		2
+/* in twins that restart .w is 1 + how often the block-task has begun again, at most so often */
+#define GSR_RESTARTS_MAX	8
 #define GSR_TASK_NCTAID		16	/* u32[4]; for functions and resumable twins */
 #define GSR_TASK_TIME		32	/* u32: %globaltimer of the last fetch */
 #define GSR_TASK_COUNT		36	/* u32: its batch size; 0: there was none */

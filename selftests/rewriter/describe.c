@@ -179,7 +179,7 @@ static void limits(void)
 	struct gsr_kernel kernel = {
 		.name = "k", .reason = "rewritten", .param_size = 12, .references = references,
 		.n_references = 1, .references_offset = 16, .launch_offset = 32, .variables = list,
-		.n_variables = 2, .resume_points = 3, .save_fixed = 64, .save_thread = 8,
+		.n_variables = 2, .resume_points = 3, .restarts = true, .save_fixed = 64, .save_thread = 8,
 	};
 	struct gsr_rewrite rw = {
 		.addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel,

@@ -137,7 +137,7 @@ static void rewrite_image(struct gi_image *image, unsigned int arch, enum gi_for
 				 description ? err.message : "refused");
 	} else if (ptx) {
 		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable,
-					    .modes = ask.modes };
+					    .restart = GSR_RESTART_INSTEAD, .modes = ask.modes };
 
 		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
 		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
