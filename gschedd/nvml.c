@@ -29,6 +29,7 @@
 
 #define FRESH_NS	1000000000ull
 #define ABSENT_NS	(10 * FRESH_NS)	/* until a missing library is looked for again */
+#define SYSFS		"/sys/class/gsched"
 #define DEADLINE_S	1
 #define WATCH_S		1
 #define STAY_NS		(10 * FRESH_NS)	/* the process ends after so long without a question */
@@ -205,6 +206,8 @@ static bool is_attached(const struct device *dev, uint32_t pid)
 {
 	struct conn *conn;
 
+	if (!dev)
+		return false;
 	list_for_each_entry(conn, &conns, node)
 		if (conn->client && conn->client->dev == dev && (uint32_t)conn->pid == pid)
 			return true;
@@ -213,8 +216,56 @@ static bool is_attached(const struct device *dev, uint32_t pid)
 
 static bool is_unmanaged(const struct device *dev, uint32_t pid)
 {
-	return (pid_t)pid != getpid() && !(dev && is_attached(dev, pid)) && !mps_owns((pid_t)pid);
+	return (pid_t)pid != getpid() && !is_attached(dev, pid) && !mps_owns((pid_t)pid);
 }
+
+/* ---- the module's devices ---- */
+
+static int module_file(const char *device, const char *file, int flags)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), SYSFS "/%s/%s", device, file);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static bool module_is_sliced(const char *device)
+{
+	int fd = module_file(device, "mode_current", O_RDONLY);
+	char text[32] = "";
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && !strcmp(text, "sliced\n");
+}
+
+static bool module_has(const char *device, uint32_t pid)
+{
+	char task[32];
+	int fd;
+
+	snprintf(task, sizeof(task), "tasks/%u", pid);
+	fd = module_file(device, task, O_PATH);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void tell_module(const char *device, bool busy)
+{
+	int fd = module_file(device, "unmanaged_busy", O_RDWR);
+	char now = 0;
+
+	if (fd < 0)
+		return;
+	if (read(fd, &now, 1) == 1 && now != '0' + busy &&
+	    pwrite(fd, busy ? "1" : "0", 1, 0) != 1)
+		say(LOG_WARN, "%s: unmanaged_busy: %m", device);
+	close(fd);
+}
+
+/* ---- whether programs that are not managed keep a device busy ---- */
 
 /*
  * If NVML names none of the attached programs, its process ids are of another namespace, and which
@@ -222,6 +273,7 @@ static bool is_unmanaged(const struct device *dev, uint32_t pid)
  */
 static bool unmanaged_busy_on(const struct device *dev, unsigned int device)
 {
+	const char *module = dev ? NULL : opt.decl[device].name;
 	unsigned int percent = 0;
 	bool ours = false;
 
@@ -230,7 +282,7 @@ static bool unmanaged_busy_on(const struct device *dev, unsigned int device)
 
 		if (p->device != device)
 			continue;
-		if (is_unmanaged(dev, p->pid))
+		if (is_unmanaged(dev, p->pid) && !(module && module_has(module, p->pid)))
 			percent += p->percent;
 		else
 			ours = true;
@@ -242,6 +294,9 @@ static void tell_arbiter(void)
 {
 	struct device *dev;
 
+	for (unsigned int i = 0; opt.arbiter == ARBITER_MODULE && i < n_uuid; i++)
+		tell_module(opt.decl[i].name,
+			    last.known & 1ull << i && unmanaged_busy_on(NULL, i));
 	list_for_each_entry(dev, &devices, node) {
 		bool busy = false;
 
@@ -409,12 +464,13 @@ static int ask(void)
 	return 0;
 }
 
-/* ---- whether programs that are not managed keep a device busy ---- */
-
 static bool needs_watch(void)
 {
 	struct device *dev;
 
+	for (unsigned int i = 0; opt.arbiter == ARBITER_MODULE && i < opt.n_decl; i++)
+		if (module_is_sliced(opt.decl[i].name))
+			return true;
 	list_for_each_entry(dev, &devices, node)
 		if (dev->core.n_lower)
 			return true;
@@ -436,14 +492,17 @@ static void watch_ready(struct source *src, uint32_t events)
 	if (asked || now_ns() - asked_ns < STAY_NS)
 		return;
 	end_child();
-	set_timer(&watch, 0, 0);
+	/* the module does not say when its bands change */
+	if (opt.arbiter != ARBITER_MODULE)
+		set_timer(&watch, 0, 0);
 }
 
 void nvml_watch(void)
 {
 	struct itimerspec its;
 
-	if (!*opt.nvml || !needs_watch() || open_timer(&watch, watch_ready) ||
+	if (!*opt.nvml || (opt.arbiter != ARBITER_MODULE && !needs_watch()) ||
+	    open_timer(&watch, watch_ready) ||
 	    timerfd_gettime(watch.fd, &its) || its.it_value.tv_sec || its.it_value.tv_nsec)
 		return;
 	set_timer(&watch, WATCH_S, WATCH_S);
@@ -485,6 +544,8 @@ void nvml_conn_gone(struct conn *conn)
 
 void nvml_exit(void)
 {
+	/* nobody will look any more */
+	memset(&last, 0, sizeof(last));
 	answer_waiters();
 	end_child();
 	loop_del(&deadline);

@@ -152,6 +152,7 @@ static void rewrite_image(const char *image, const struct worker_request *req, s
 		.size = sizeof(opts), .max_input = PTX_MAX,
 		.kernel = req->name_size ? image + req->size : NULL,
 		.resumable = req->flags & GSP_REWRITE_RESUMABLE,
+		.restart = GSR_RESTART_INSTEAD,
 		.modes = req->flags & GSP_REWRITE_MODES,
 	};
 	struct gsr_error err = { 0 };

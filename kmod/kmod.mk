@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The kernel module: `make modules` builds build/kmod/<release>/gsched.ko for every installed header package of 6.1 and
-# 6.12 (newest of each, -rt and -cloud left out), or for KDIR= alone. Kernels before 6.13 build beside the sources, so each release gets a mirror of
-# links to them.
+# The kernel module: `make modules` builds build/kmod/<release>/gsched.ko for every installed header
+# package of 6.1 and 6.12 (newest of each, -rt and -cloud left out), or for KDIR= alone. Kernels
+# before 6.13 build beside the sources, so each release gets a mirror of links to them.
 KMOD_KDIRS := $(if $(KDIR),$(KDIR),$(foreach s,6.1 6.12,$(lastword $(shell \
-	ls -d /usr/src/linux-headers-$(s).*-amd64 2>/dev/null | grep -v -e -rt- -e -cloud- | sort -V))))
+	ls -d /usr/src/linux-headers-$(s).*-amd64 2>/dev/null | grep -v -e -rt- -e -cloud- | \
+	sort -V))))
 # What `make kernelrelease` says in Debian's headers of 6.1 is not the release that modules are for
-KMOD_RELEASES := $(if $(KDIR),$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h),$(KMOD_KDIRS:/usr/src/linux-headers-%=%))
+KMOD_RELEASES := $(if $(KDIR),$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+	$(KDIR)/include/generated/utsrelease.h),$(KMOD_KDIRS:/usr/src/linux-headers-%=%))
 KMOD_KDIR = $(if $(KDIR),$(KDIR),/usr/src/linux-headers-$(1))
 KMOD_SRCS := $(wildcard Kbuild kmod/*.[ch] kmod/compat/*.c kmod/core/*.[ch] uapi/linux/*.h)
 KMOD_PIN_SRCS := $(wildcard selftests/kmod/pin/*)
 # CONFIG_GSCHED_KUNIT_TEST=m: with the KUnit tests, for a KDIR that has KUnit
 KMOD_KUNIT_SRCS := $(wildcard selftests/kunit/*.[ch])
-KMOD_MODULES := $(foreach r,$(KMOD_RELEASES),build/kmod/$(r)/gsched.ko build/kmod/$(r)/pin/gsched_pin.ko)
+KMOD_MODULES := $(foreach r,$(KMOD_RELEASES),\
+	$(addprefix build/kmod/$(r)/,gsched.ko pin/gsched_pin.ko))
 # Debian ships no vmlinux to make BTF from: say so, instead of being warned
 KMOD_FLAGS := CONFIG_DEBUG_INFO_BTF_MODULES= W=1
 
@@ -19,7 +22,8 @@ KMOD_FLAGS := CONFIG_DEBUG_INFO_BTF_MODULES= W=1
 modules: $(KMOD_MODULES)
 
 # $(call kmod_mirror,files,from,to)
-kmod_mirror = for f in $(1); do d=$(3)/$${f\#$(2)}; mkdir -p "$${d%/*}"; ln -sfn "$(CURDIR)/$$f" "$$d"; done; \
+kmod_mirror = for f in $(1); do d=$(3)/$${f\#$(2)}; mkdir -p "$${d%/*}"; \
+	ln -sfn "$(CURDIR)/$$f" "$$d"; done; \
 	find $(3) -xtype l -delete
 
 define kmod_rules
@@ -51,24 +55,31 @@ install-node:
 	install -D -m 644 kmod/60-gsched.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-gsched.rules
 	install -D -m 644 kmod/gsched.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/gsched.conf
 
-# kselftests, static so that they run in any guest. The harness header comes from the kernel's source package.
+# kselftests, static so that they run in any guest. The harness header comes from the kernel's
+# source package.
 KMOD_LINUX_SRC := build/linux-source
 KMOD_HARNESS := $(KMOD_LINUX_SRC)/tools/testing/selftests/kselftest_harness.h
 KMOD_TESTS := $(patsubst selftests/kmod/%.c,build/test/kmod/%,$(wildcard selftests/kmod/*.c))
-KMOD_LINUX_TAR = $(firstword $(wildcard /usr/src/linux-source-6.1.tar.xz /usr/src/linux-source-*.tar.xz))
+KMOD_LINUX_TAR = $(firstword $(wildcard /usr/src/linux-source-6.1.tar.xz \
+	/usr/src/linux-source-*.tar.xz))
 
 $(KMOD_HARNESS):
-	@test -n "$(KMOD_LINUX_TAR)" || { echo "no /usr/src/linux-source-*.tar.xz: apt-get install linux-source" >&2; exit 1; }
+	@test -n "$(KMOD_LINUX_TAR)" || { \
+		echo "no /usr/src/linux-source-*.tar.xz: apt-get install linux-source" >&2; \
+		exit 1; }
 	@mkdir -p $(KMOD_LINUX_SRC)
-	$(call Q,UNPACK)tar -C $(KMOD_LINUX_SRC) --strip-components=1 --wildcards -xf $(KMOD_LINUX_TAR) \
-		'*/tools/testing/selftests/kselftest_harness.h' '*/tools/testing/selftests/kselftest.h' \
-		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' \
+	$(call Q,UNPACK)tar -C $(KMOD_LINUX_SRC) --strip-components=1 --wildcards \
+		-xf $(KMOD_LINUX_TAR) '*/tools/testing/selftests/kselftest_harness.h' \
+		'*/tools/testing/selftests/kselftest.h' '*/scripts/checkpatch.pl' \
+		'*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' \
 		'*/scripts/kernel-doc' '*/scripts/coccinelle'
 	@touch $@
 
-build/test/kmod/%: selftests/kmod/%.c selftests/kmod/common.h selftests/kmod/netlink.h selftests/kmod/pin/gsched_pin.h uapi/linux/gsched.h | $(KMOD_HARNESS)
+KMOD_TEST_HEADERS := $(wildcard selftests/kmod/*.h selftests/kmod/pin/*.h uapi/linux/*.h)
+build/test/kmod/%: selftests/kmod/%.c $(KMOD_TEST_HEADERS) | $(KMOD_HARNESS)
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Iuapi \
+	$(call Q,LD)$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror \
+		-Wno-unused-parameter -Wno-sign-compare -Iuapi \
 		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests -static -pthread $< -o $@
 
 .PHONY: kmod-tests
@@ -77,18 +88,31 @@ kmod-tests: $(KMOD_TESTS)
 
 # One test a kernel: all of them in one guest
 KMOD_QEMU_TESTS := $(foreach r,$(KMOD_RELEASES),build/test/qemu-kmod-$(r))
-$(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko build/kmod/%/pin/gsched_pin.ko build/bin/gschedctl
+$(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko \
+		build/kmod/%/pin/gsched_pin.ko build/bin/gschedctl
 	@mkdir -p $(@D)
 	@printf '%s\n' '#!/bin/sh' 'cd "$$(dirname "$$0")/../.." || exit 1' \
-		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* -- selftests/kmod/guest $(KMOD_TESTS)' >$@
+		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* \' \
+		'	-- selftests/kmod/guest $(KMOD_TESTS)' >$@
 	@chmod +x $@
 TESTS += $(KMOD_QEMU_TESTS)
 
-# The same on a kernel that finds bugs, and the fuzzer for two minutes. Beside the stock ones: those are what people run, and
-# have no time for all of that. The kernel is built with all else, in some three minutes of two processors, and kept.
+# System calls of a launch through the module
+build/test/qemu-calls: selftests/kmod/calls modules \
+		$(addprefix build/bin/,gschedctl gschedd) \
+		$(addprefix build/programs/,latency-drv batch-drv)
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/run %s -- selftests/kmod/calls\n' \
+		'--timeout 300 --log build/qemu/calls' >$@
+	@chmod +x $@
+TESTS += build/test/qemu-calls
+
+# The same on a kernel that finds bugs, and the fuzzer for two minutes. Beside the stock ones: those
+# are what people run, and have no time for all of that. The kernel is built with all else, in some
+# three minutes of two processors, and kept.
 KMOD_DEBUG_TESTS := build/test/qemu-debug build/test/qemu-debug-fuzz
-build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) $(KMOD_PIN_SRCS) \
-		$(KMOD_KUNIT_SRCS) $(KMOD_TESTS) build/bin/gschedctl
+build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) \
+		$(KMOD_PIN_SRCS) $(KMOD_KUNIT_SRCS) $(KMOD_TESTS) build/bin/gschedctl
 	@mkdir -p $(@D)
 	+@selftests/qemu/debug-kernel
 	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel test\n' >$@
@@ -120,24 +144,30 @@ TESTS += build/test/dkms
 LINT += lint-sparse lint-checkpatch lint-kernel-doc lint-coccinelle lint-analyzer
 lint-sparse: $(KMOD_MODULES)
 	@set -e; for r in $(KMOD_RELEASES); do \
-		out=$$($(MAKE) -C $${KDIR:-/usr/src/linux-headers-$$r} M=$(CURDIR)/build/kmod/$$r $(KMOD_FLAGS) W= C=2 \
-			CF=-D__CHECK_ENDIAN__ modules 2>&1 >/dev/null); \
+		out=$$($(MAKE) -C $${KDIR:-/usr/src/linux-headers-$$r} \
+			M=$(CURDIR)/build/kmod/$$r $(KMOD_FLAGS) W= C=2 CF=-D__CHECK_ENDIAN__ \
+			modules 2>&1 >/dev/null); \
 		if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; done; echo "sparse: clean"
 
 KMOD_CHECKPATCH := $(wildcard kmod/*.[ch] kmod/core/*.[ch] selftests/kmod/pin/*.[ch]) \
 	$(filter-out %/exports.c,$(KMOD_KUNIT_SRCS))
 lint-checkpatch: $(KMOD_HARNESS)
-	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary --show-types --max-line-length=100 \
-		--ignore MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT -f $(KMOD_CHECKPATCH)
+	@perl $(KMOD_LINUX_SRC)/scripts/checkpatch.pl --no-tree --strict --terse --no-summary \
+		--show-types --max-line-length=100 --ignore MACRO_ARG_REUSE \
+		--ignore UNCOMMENTED_DEFINITION,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT \
+		-f $(KMOD_CHECKPATCH)
 
 lint-kernel-doc: $(KMOD_HARNESS)
-	@perl $(KMOD_LINUX_SRC)/scripts/kernel-doc -none -Werror kmod/*.[ch] kmod/core/*.[ch] uapi/linux/*.h
+	@perl $(KMOD_LINUX_SRC)/scripts/kernel-doc -none -Werror kmod/*.[ch] kmod/core/*.[ch] \
+		uapi/linux/*.h
 	@echo "kernel-doc: clean"
 
-# The kernel's own semantic patches, one by one as `make coccicheck` does. It says nothing of files that it cannot read.
+# The kernel's own semantic patches, one by one as `make coccicheck` does. It says nothing of files
+# that it cannot read.
 lint-coccinelle: $(KMOD_HARNESS)
-	@out=$$(find $(KMOD_LINUX_SRC)/scripts/coccinelle -name '*.cocci' | sort | xargs -I{} timeout 300 spatch --very-quiet \
-		-D report --no-show-diff --no-includes --include-headers --cocci-file {} kmod/*.c kmod/core/*.c 2>/dev/null); \
+	@out=$$(find $(KMOD_LINUX_SRC)/scripts/coccinelle -name '*.cocci' | sort | \
+		xargs -I{} timeout 300 spatch --very-quiet -D report --no-show-diff --no-includes \
+		--include-headers --cocci-file {} kmod/*.c kmod/core/*.c 2>/dev/null); \
 	if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; echo "coccinelle: clean"
 
 # gcc's static analyzer, on a mirror of its own: its objects are not for use
@@ -145,5 +175,6 @@ KMOD_ANALYZED := build/kmod-analyzer
 KMOD_NEWEST := $(lastword $(KMOD_RELEASES))
 lint-analyzer:
 	@$(call kmod_mirror,$(KMOD_SRCS),,$(KMOD_ANALYZED))
-	@out=$$($(MAKE) -C $(call KMOD_KDIR,$(KMOD_NEWEST)) M=$(CURDIR)/$(KMOD_ANALYZED) $(KMOD_FLAGS) KCFLAGS="-fanalyzer -Werror" modules 2>&1 \
-		>/dev/null); if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; echo "gcc -fanalyzer: clean"
+	@out=$$($(MAKE) -C $(call KMOD_KDIR,$(KMOD_NEWEST)) M=$(CURDIR)/$(KMOD_ANALYZED) \
+		$(KMOD_FLAGS) KCFLAGS="-fanalyzer -Werror" modules 2>&1 >/dev/null); \
+	if [ -n "$$out" ]; then echo "$$out"; exit 1; fi; echo "gcc -fanalyzer: clean"

@@ -251,6 +251,7 @@ static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables
 		u32(io, &k->inserted[i], UINT32_MAX);
 	u32(io, &k->sites, UINT32_MAX);
 	u32(io, &k->resume_points, UINT32_MAX);
+	flag(io, &k->restarts);
 	optional(io, &k->resume_reason);
 	u32(io, &k->save_fixed, FIXED_MOST);
 	u32(io, &k->save_thread, THREAD_MOST);

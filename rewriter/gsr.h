@@ -81,6 +81,7 @@ struct gsr_kernel {
 					 * at the end of the body, or in shared memory */
 	/* with gsr_options.resumable */
 	unsigned int resume_points;	/* 0: this twin can leave between block-tasks only */
+	bool restarts;			/* a block-task that was left there begins again */
 	const char *resume_reason;	/* why there are none, or which loops have none; NULL:
 					 * nothing to say */
 	unsigned int save_fixed;	/* bytes of a record without dynamic shared memory and
@@ -138,12 +139,23 @@ struct gsr_rewrite {
 	void *arena;			/* private */
 };
 
+/*
+ * Twins that leave a block-task in its middle may forget it there and begin it again later, where
+ * that leaves the same memory: nothing is saved, and its time is lost
+ */
+enum gsr_restart {
+	GSR_RESTART_NEVER,
+	GSR_RESTART_INSTEAD,		/* kernels that cannot be resumed */
+	GSR_RESTART_ALWAYS,		/* none is resumed */
+};
+
 struct gsr_options {
 	size_t size;			/* sizeof(struct gsr_options) */
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
 	bool resumable;			/* twins that can also leave a block-task in its middle:
 					 * they cost a little more */
+	enum gsr_restart restart;	/* only with resumable */
 	bool modes;			/* twins for GSR_LAUNCH_BY_INDEX and gsr_launch.ranges:
 					 * others ignore these */
 	const char *kernel;		/* NULL: all. Else only this one's twin is made, the
@@ -168,6 +180,7 @@ const char *gsr_pass_name(unsigned int i);
  */
 static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads, size_t dynamic)
 {
+	dynamic = k->restarts ? 0 : dynamic;
 	return (k->save_fixed + (dynamic + 15) / 16 * 16 + threads * k->save_thread + 15) / 16 * 16;
 }
 

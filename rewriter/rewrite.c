@@ -21,6 +21,7 @@ struct job {
 	unsigned int n;
 	bool resumable;
 	const char *kernel;		/* NULL: all */
+	enum gsr_restart restart;
 	bool suffixed;			/* the input may contain the name of a twin */
 	bool files, names;		/* .file directives, names of inlined functions exist */
 	struct gsr_module printed;
@@ -62,7 +63,7 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 			.n_dims = 1,
 		};
 	params[f->n_params++] = (struct gsr_var){
-		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "#launch"),
+		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "$#arg"),
 		.dims = { sizeof(struct gsr_launch) }, .n_dims = 1,
 	};
 	f->params = params;
@@ -350,20 +351,40 @@ static const char *flatten(struct twin *t)
 	return NULL;
 }
 
+static void plan_points(struct twin *t)
+{
+	const enum gsr_restart restart = t->j->restart;
+	const char *why = NULL, *other = NULL;
+	bool *rows = &t->k->warp_rows;
+
+	if (restart != GSR_RESTART_ALWAYS)
+		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, false,
+					    rows, &why);
+	if (!t->resume && restart != GSR_RESTART_NEVER) {
+		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, true,
+					    rows, &other);
+		/* if it is neither, what is in the way of resuming is of more interest */
+		if (t->resume || !why)
+			why = other;
+	}
+	t->k->resume_reason = why;
+}
+
 static const char *plan_resume(struct twin *t)
 {
 	struct gsr_kernel *k = t->k;
 
 	if (!t->j->resumable)
 		return NULL;
-	if (t->end.warps || t->cleanup.warpsync)
+	if (t->end.warps || t->cleanup.warpsync) {
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
-	else if (t->cleanup.swbarrier)
+	} else if (t->cleanup.swbarrier) {
 		k->resume_reason = "barriers that finished threads have no part in, in functions";
-	else
-		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id,
-					    &k->warp_rows, &k->resume_reason);
+	} else {
+		plan_points(t);
+	}
 	if (t->resume) {
+		k->restarts = t->resume->restart;
 		k->resume_points = t->resume->n_points;
 		k->save_fixed = t->resume->fixed;
 		k->save_thread = 4 * t->resume->words;
@@ -667,6 +688,7 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	j.resumable = o.resumable;
 	j.kernel = o.kernel;
 	j.common.lines = !o.kernel;
+	j.restart = o.restart;
 	j.p.look = o.look;
 	j.p.modes = o.modes;
 	if (o.dump)

@@ -540,6 +540,7 @@ static int check_capacity(const struct gsc_device *dev, const struct gsc_band *b
 static int check_band_group(const struct gsc_device *dev, const struct gsc_band *band,
 			    const struct gsc_group *group)
 {
+	const struct gsc_group_run *run = &group->run;
 	u64 sum = 0, block = 0, footprint = 0;
 	const struct gsc_client *client;
 
@@ -552,9 +553,9 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 	}
 	if (block > gsc_group_max(group))
 		return 42;
-	if (group->run.seen == band->stamp && band->guarantees && !band->fractional &&
-	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !group->run.claimed_below && group->run.asked &&
-	    footprint < min(group->run.reserve, group->run.asked))
+	if (run->seen == band->stamp && band->guarantees && !band->fractional &&
+	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !run->claimed_below && run->asked &&
+	    footprint < min(run->reserve, run->asked))
 		return 43;
 	return 0;
 }

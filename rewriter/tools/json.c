@@ -117,6 +117,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
 	       cJSON_AddNumberToObject(o, "sites", k->sites) && add_inserted(o, k) &&
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
+	       cJSON_AddBoolToObject(o, "restarts", k->restarts) &&
 	       (!k->resume_reason ||
 		cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&

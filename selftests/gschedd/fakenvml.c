@@ -3,7 +3,7 @@
  * As much of libnvidia-ml.so.1 as gschedd asks: one GPU, that of the tests' devices, with the
  * processes that stand in the file $FAKENVML_PIDS: a line has a pid, its MiB, "mps" for an MPS
  * client and "busy N" for one that has N percent of the GPU's time. Without that file it hangs, as
- * a driver may.
+ * a driver may. $FAKENVML_UUID: of another GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,8 +69,10 @@ int nvmlDeviceGetCount_v2(unsigned int *n)
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
+	const char *known = getenv("FAKENVML_UUID");
+
 	*device = &gpu;
-	return strcmp(uuid, UUID) ? NOT_FOUND : 0;
+	return strcmp(uuid, known ? known : UUID) ? NOT_FOUND : 0;
 }
 
 static int list(void *device, unsigned int *n, struct info *infos, int mps)

@@ -51,7 +51,8 @@ static int documented(const char *page, const char *what, const char *name)
 	while (mode < 0 && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "What:\t\t", 7)) {
-			here = !strncmp(line + 7, what, len) && line[7 + len] == '/' && !strcmp(line + 8 + len, name);
+			here = !strncmp(line + 7, what, len) && line[7 + len] == '/' &&
+			       !strcmp(line + 8 + len, name);
 		} else if (here && !strncmp(line, "Access:\t\t", 9)) {
 			mode = (int)strtol(line + 9, NULL, 8);
 		}
@@ -123,7 +124,8 @@ TEST_F(abi, tables)
 
 TEST_F(abi, group)
 {
-	EXPECT_EQ(0, wrong(GROUP, "docs/abi/configfs-gsched", "/sys/kernel/config/gsched/<device>/<group>"));
+	EXPECT_EQ(0, wrong(GROUP, "docs/abi/configfs-gsched",
+			   "/sys/kernel/config/gsched/<device>/<group>"));
 }
 
 TEST_F(abi, features)
@@ -135,7 +137,8 @@ TEST_F(abi, features)
 	EXPECT_STREQ("lease force bands", text);
 	EXPECT_EQ(-EACCES, put("lease", CONFIG "/features"));
 	/* a device's directory would be there, too */
-	EXPECT_EQ(-EEXIST, add_device(self->admin, "features", (const unsigned char *)"some-other-gpu\0", 4));
+	EXPECT_EQ(-EEXIST, add_device(self->admin, "features",
+				      (const unsigned char *)"some-other-gpu\0", 4));
 }
 
 TEST_HARNESS_MAIN

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bands: the mode that follows from them, time slices, turns by reports and by the timer, MPS servers, and what sysfs shows. */
+/*
+ * Bands: the mode that follows from them, time slices, turns by reports and by the timer, MPS
+ * servers, and what sysfs shows.
+ */
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -7,7 +10,10 @@
 #define DEVICE	SYSFS "/" DEV_NAME
 
 #define LIMITED	(GSCHED_ARB_REPORT | GSCHED_ARB_ALONE)	/* by a share of the time */
-/* Flags of a lower band with one client: on its own, with the turn while another one contends, without */
+/*
+ * Flags of a lower band with one client: on its own, with the turn while another one contends,
+ * without
+ */
 #define ASKED	(GSCHED_ARB_REPORT | GSCHED_ARB_ALONE | GSCHED_ARB_TIMED)
 #define PACED	(ASKED | GSCHED_ARB_PACED)
 #define CLOSED	(PACED | GSCHED_ARB_CLOSED)
@@ -53,8 +59,12 @@ FIXTURE_TEARDOWN(band)
 	close(self->admin);
 }
 
-/* A group is one of processes: another process attaches @fd in @group and stays until it is killed. The file is ours as well */
-static pid_t attach_in(int fd, const char *group, unsigned int flags, unsigned long long channel_group, struct gsched_attach *req)
+/*
+ * A group is one of processes: another process attaches @fd in @group and stays until it is killed.
+ * The file is ours as well
+ */
+static pid_t attach_in(int fd, const char *group, unsigned int flags,
+		       unsigned long long channel_group, struct gsched_attach *req)
 {
 	int fds[2], i;
 	pid_t pid;
@@ -67,7 +77,8 @@ static pid_t attach_in(int fd, const char *group, unsigned int flags, unsigned l
 		for (i = 3; i < 64; i++)
 			if (i != fd && i != fds[1])
 				close(i);
-		if (put("0", ROOT "/%s/procs", group) || attach_band(fd, flags, channel_group, req) ||
+		if (put("0", ROOT "/%s/procs", group) ||
+		    attach_band(fd, flags, channel_group, req) ||
 		    write(fds[1], req, sizeof(*req)) != sizeof(*req))
 			_exit(1);
 		pause();
@@ -102,7 +113,8 @@ static const char *band_line(char *text, size_t size, const char *name)
 
 	slurp(text, size, DEBUGFS "/" DEV_NAME "/bands");
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (!strncmp(line, "name ", 5) && !strncmp(line + 5, name, len) && line[5 + len] == ' ')
+		if (!strncmp(line, "name ", 5) && !strncmp(line + 5, name, len) &&
+		    line[5 + len] == ' ')
 			return line;
 	return "";
 }
@@ -194,7 +206,9 @@ TEST_F(band, slices_by_priority)
 	EXPECT_EQ(0, strncmp(line, shown, strlen(line))) TH_LOG("%s", shown);
 	snprintf(line, sizeof(line), "pid-%d", self->pid[0]);
 	shown = band_line(self->text, sizeof(self->text), line);
-	snprintf(line, sizeof(line), "name pid-%d clients %d priority 50 weight 100.000 slice_us 1000000 applied_us 0 slice_error 0",
+	snprintf(line, sizeof(line),
+		 "name pid-%d clients %d priority 50 weight 100.000 slice_us 1000000 applied_us 0 "
+		 "slice_error 0",
 		 self->pid[0], self->pid[0]);
 	EXPECT_EQ(0, strncmp(line, shown, strlen(line))) TH_LOG("%s", shown);
 	slurp(self->text, sizeof(self->text), DEVICE "/tasks/%d/band", getpid());
@@ -229,7 +243,78 @@ TEST_F(band, slices_by_priority)
 	EXPECT_EQ(1, self->arb[1]->header.bands);
 }
 
-/* Equals, by weight. hpf: the driver's slice on average; ffs: the shortest epoch with no more than max_overhead of switching */
+/* Until the word is so, for ten seconds */
+static bool slice_becomes(const volatile struct gsched_arb_page *arb, unsigned int us)
+{
+	int i;
+
+	for (i = 0; i < 10000 && arb->header.slice_us != us; i++)
+		usleep(1000);
+	return arb->header.slice_us == us;
+}
+
+static void on_gpu(const char *list, pid_t client, unsigned int percent)
+{
+	char fresh[64];
+	FILE *f;
+
+	snprintf(fresh, sizeof(fresh), "%s.new", list);
+	f = fopen(fresh, "w");
+	if (!f)
+		return;
+	fprintf(f, "%d 10 busy 30\n1 10 busy %u\n", client, percent);
+	fclose(f);
+	rename(fresh, list);
+}
+
+/* Beside a busy program without gsched, by the file, and by gschedd, which writes it */
+TEST_F(band, unmanaged)
+{
+	char list[] = "/tmp/gsched-nvml-XXXXXX", sock[64];
+	pid_t daemon;
+
+	ASSERT_EQ(0, attach_band(self->low[0], GSCHED_ATTACH_SLICE, 1, &self->req[1]));
+	self->arb[1] = map_arb(self->low[0], &self->req[1]);
+	ASSERT_NE(MAP_FAILED, self->arb[1]);
+	self->pid[0] = attach_in(self->top, "a", GSCHED_ATTACH_SLICE, 2, &self->req[0]);
+	ASSERT_GT(self->pid[0], 0);
+	ASSERT_EQ(0, report_activity(self->low[0], GSCHED_ACTIVITY_BUSY));
+	EXPECT_EQ(1, self->arb[1]->header.slice_us);
+	EXPECT_EQ(-EINVAL, put("2", DEVICE "/unmanaged_busy"));
+	EXPECT_EQ(0, put("1", DEVICE "/unmanaged_busy"));
+	EXPECT_EQ(1000, self->arb[1]->header.slice_us);
+	slurp(self->text, sizeof(self->text), DEVICE "/unmanaged_busy");
+	EXPECT_STREQ("1", self->text);
+
+	ASSERT_GE(mkstemp(list), 0);
+	on_gpu(list, getpid(), 5);
+	snprintf(sock, sizeof(sock), "%s.sock", list);
+	setenv("FAKENVML_PIDS", list, 1);
+	setenv("FAKENVML_UUID", "GPU-67736368-6564-2d6b-7365-6c6674657374", 1);
+	daemon = fork();
+	if (daemon == 0) {
+		execl("build/bin/gschedd", "gschedd", "--module", "--socket", sock, "--device",
+		      DEV_NAME ":GPU-67736368-6564-2d6b-7365-6c6674657374:16", "--nvml",
+		      "build/selftests/gschedd/fakenvml.so", NULL);
+		_exit(127);
+	}
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1)) TH_LOG("gschedd: they do little");
+	on_gpu(list, getpid(), 60);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1000)) TH_LOG("gschedd: they are busy");
+	on_gpu(list, 2, 60);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1)) TH_LOG("gschedd: other process ids");
+	on_gpu(list, getpid(), 60);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1000)) TH_LOG("gschedd: they are busy again");
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1)) TH_LOG("gschedd has ended");
+	unlink(list);
+}
+
+/*
+ * Equals, by weight. hpf: the driver's slice on average; ffs: the shortest epoch with no more than
+ * max_overhead of switching
+ */
 TEST_F(band, slices_by_weight)
 {
 	ASSERT_EQ(0, put("0", ROOT "/a/gpu.priority"));
@@ -265,14 +350,18 @@ static bool attach_three(FIXTURE_DATA(band) *self)
 {
 	self->pid[0] = attach_in(self->top, "a", GSCHED_ATTACH_SLICE, 3, &self->req[0]);
 	self->pid[2] = attach_in(self->low[1], "b", GSCHED_ATTACH_SLICE, 2, &self->req[2]);
-	if (self->pid[0] < 0 || self->pid[2] < 0 || attach_band(self->low[0], GSCHED_ATTACH_SLICE, 1, &self->req[1]))
+	if (self->pid[0] < 0 || self->pid[2] < 0 ||
+	    attach_band(self->low[0], GSCHED_ATTACH_SLICE, 1, &self->req[1]))
 		return false;
 	self->arb[1] = map_arb(self->low[0], &self->req[1]);
 	self->arb[2] = map_arb(self->low[1], &self->req[2]);
 	return self->arb[1] != MAP_FAILED && self->arb[2] != MAP_FAILED;
 }
 
-/* Equals: who has had its time waits for the other. No call is made here, so it is the timer, in softirq, that ends turns */
+/*
+ * Equals: who has had its time waits for the other. No call is made here, so it is the timer, in
+ * softirq, that ends turns
+ */
 TEST_F(band, turns_by_the_timer)
 {
 	char line[64];
@@ -287,12 +376,16 @@ TEST_F(band, turns_by_the_timer)
 	EXPECT_EQ(ASKED, self->arb[1]->header.flags);
 	EXPECT_EQ(ASKED | GSCHED_ARB_CLOSED, self->arb[2]->header.flags);
 	snprintf(line, sizeof(line), "pid-%d", getpid());
-	EXPECT_NE(NULL, strstr(band_line(self->text, sizeof(self->text), line), " activity busy turn 1 "));
+	EXPECT_NE(NULL, strstr(band_line(self->text, sizeof(self->text), line),
+			       " activity busy turn 1 "));
 	ASSERT_EQ(0, report_activity(self->low[1], GSCHED_ACTIVITY_WAITING));
 	EXPECT_NE(0, self->arb[1]->header.flags & GSCHED_ARB_PACED);
 	EXPECT_EQ(2000, self->arb[1]->header.in_flight_us);
 	for (i = 0; i < 2; i++) {
-		/* a holder that never says that its work has drained is waited for no longer than 0.2 s */
+		/*
+		 * a holder that never says that its work has drained is waited for no longer than
+		 * 0.2 s
+		 */
 		EXPECT_TRUE(flags_become(self->low[0], self->arb[1], CLOSED));
 		EXPECT_TRUE(flags_become(self->low[1], self->arb[2], PACED));
 		EXPECT_TRUE(flags_become(self->low[1], self->arb[2], CLOSED));
@@ -307,7 +400,10 @@ TEST_F(band, turns_by_the_timer)
 	EXPECT_EQ(1, self->arb[2]->header.slice_us);
 }
 
-/* The more important of two below takes the turn at once, and gives it up when it has nothing more to do */
+/*
+ * The more important of two below takes the turn at once, and gives it up when it has nothing more
+ * to do
+ */
 TEST_F(band, turns_by_reports)
 {
 	struct gsched_event event;
@@ -347,7 +443,8 @@ TEST_F(band, turns_by_reports)
 	EXPECT_EQ(0, complete(self->low[0], 0, 1));
 }
 
-/* The slice of MPS clients is their server's to set; without it the driver's slice is left in force */
+/* The slice of MPS clients is their server's to set; without it the driver's slice is left in force
+ */
 TEST_F(band, mps_server)
 {
 	const char *shown;
@@ -383,7 +480,10 @@ TEST_F(band, mps_server)
 	EXPECT_EQ(GSCHED_MODE_SLICED, self->arb[1]->header.mode);
 }
 
-/* A quota is a share of the device's time for work that no window can hold, divided among those who are active */
+/*
+ * A quota is a share of the device's time for work that no window can hold, divided among those who
+ * are active
+ */
 TEST_F(band, share_of_a_quota)
 {
 	ASSERT_EQ(0, put("4", ROOT "/capsm.max"));

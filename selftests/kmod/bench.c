@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How long a submit and a complete take, alone and beside other clients: numbers to compare later changes with. */
+/*
+ * How long a submit and a complete take, alone and beside other clients: numbers to compare later
+ * changes with.
+ */
 #include <time.h>
 
 #include "common.h"
@@ -35,8 +38,9 @@ static int round_trips(int fd, const char *what)
 				return -1;
 		t = now_ns();
 	}
-	printf("# round trips per second: %.0f (%s; %.0f ns each, %.2f decisions each)\n", n * 1e9 / (t - start), what,
-	       (double)(t - start) / n, (double)(decisions() - before) / n);
+	printf("# round trips per second: %.0f (%s; %.0f ns each, %.2f decisions each)\n",
+	       n * 1e9 / (t - start), what, (double)(t - start) / n,
+	       (double)(decisions() - before) / n);
 	return 0;
 }
 
@@ -71,8 +75,8 @@ static int decision_ns(int fd, const char *what)
 	}
 	if (f)
 		fclose(f);
-	printf("# a decision: %llu ns, at worst %llu (%s; %u traced)\n", n ? sum / n : 0, worst, what,
-	       n);
+	printf("# a decision: %llu ns, at worst %llu (%s; %u traced)\n", n ? sum / n : 0, worst,
+	       what, n);
 	return ret || !n ? -1 : 0;
 }
 
@@ -82,14 +86,15 @@ int main(void)
 	unsigned int i;
 
 	printf("TAP version 13\n1..1\n");
-	if (admin >= 0 && attach(fd, GSCHED_ATTACH_MPS) == 0 && round_trips(fd, "submit to complete, alone") == 0 &&
-	    decision_ns(fd, "alone") == 0) {
+	if (admin >= 0 && attach(fd, GSCHED_ATTACH_MPS) == 0 &&
+	    round_trips(fd, "submit to complete, alone") == 0 && decision_ns(fd, "alone") == 0) {
 		for (i = 0; i < 16; i++) {
 			other[i] = gopen();
 			if (attach(other[i], GSCHED_ATTACH_MPS))
 				break;
 		}
-		ok = i == 16 && round_trips(fd, "submit to complete, beside 16 idle clients") == 0 &&
+		ok = i == 16 &&
+		     round_trips(fd, "submit to complete, beside 16 idle clients") == 0 &&
 		     decision_ns(fd, "beside 16 idle clients") == 0;
 		while (i--)
 			close(other[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the kselftests of the module share: calls that return -errno, files, a device of their own. */
+/* What the kselftests of the module share: calls that return -errno, files, a device of their own.
+ */
 #ifndef KMOD_COMMON_H
 #define KMOD_COMMON_H
 
@@ -78,16 +79,21 @@ static inline int attach(int fd, unsigned int flags)
 }
 
 /* Without MPS, and able to set its time slice */
-static inline int attach_band(int fd, unsigned int flags, unsigned long long channel_group, struct gsched_attach *req)
+static inline int attach_band(int fd, unsigned int flags, unsigned long long channel_group,
+			      struct gsched_attach *req)
 {
-	*req = (struct gsched_attach) { .size = sizeof(*req), .flags = flags, .channel_group = channel_group };
+	*req = (struct gsched_attach){ .size = sizeof(*req),
+				       .flags = flags,
+				       .channel_group = channel_group };
 	memcpy(req->uuid, dev_uuid, sizeof(req->uuid));
 	return xioctl(fd, GSCHED_IOC_ATTACH, req);
 }
 
 static inline int report_activity(int fd, unsigned int activity)
 {
-	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity };
+	struct gsched_report req = { .size = sizeof(req),
+				     .flags = GSCHED_REPORT_ACTIVITY,
+				     .activity = activity };
 
 	return xioctl(fd, GSCHED_IOC_REPORT, &req);
 }
@@ -95,7 +101,10 @@ static inline int report_activity(int fd, unsigned int activity)
 static inline int report_slice(int fd, unsigned int slice_us, unsigned int slice_error)
 {
 	struct gsched_report req = {
-		.size = sizeof(req), .flags = GSCHED_REPORT_SLICE, .slice_us = slice_us, .slice_error = slice_error,
+		.size = sizeof(req),
+		.flags = GSCHED_REPORT_SLICE,
+		.slice_us = slice_us,
+		.slice_error = slice_error,
 	};
 
 	return xioctl(fd, GSCHED_IOC_REPORT, &req);
@@ -141,7 +150,8 @@ static inline int complete(int fd, unsigned int slot, unsigned int seq)
 }
 
 /* The pages of an attached descriptor */
-static inline const volatile struct gsched_arb_page *map_arb(int fd, const struct gsched_attach *req)
+static inline const volatile struct gsched_arb_page *map_arb(int fd,
+							     const struct gsched_attach *req)
 {
 	return mmap(NULL, req->arb_size, PROT_READ, MAP_SHARED, fd, req->arb_offset);
 }
@@ -228,8 +238,8 @@ static inline bool any_event(int fd, struct gsched_event *event)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	return poll(&p, 1, 10000) == 1 && (p.revents & POLLIN) && read(fd, event, sizeof(*event)) == sizeof(*event) &&
-	       event->size == sizeof(*event);
+	return poll(&p, 1, 10000) == 1 && (p.revents & POLLIN) &&
+	       read(fd, event, sizeof(*event)) == sizeof(*event) && event->size == sizeof(*event);
 }
 
 /* The same, of a slot: what the client is told of its band is passed over */
@@ -242,7 +252,10 @@ static inline bool next_event(int fd, struct gsched_event *event)
 	return true;
 }
 
-/* Read all that is there: how many events of slots it was, or -errno of a read that failed for another reason than EAGAIN */
+/*
+ * Read all that is there: how many events of slots it was, or -errno of a read that failed for
+ * another reason than EAGAIN
+ */
 static inline int drain(int fd)
 {
 	struct gsched_event event;

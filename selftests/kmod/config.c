@@ -89,14 +89,24 @@ struct value {
 TEST_F(config, good_values)
 {
 	static const struct value values[] = {
-		{ "capsm.max", "4", "4" }, { "capsm.max", "1.5\n", "1.5" }, { "capsm.max", "16", "16" },
+		{ "capsm.max", "4", "4" },
+		{ "capsm.max", "1.5\n", "1.5" },
+		{ "capsm.max", "16", "16" },
 		{ "capsm.max", "max\n", "max" },
-		{ "capsm.min", "2", "2" }, { "capsm.min", "0", "0" },
-		{ "capsm.reserve", "2.5", "2.5" }, { "capsm.reserve", "0", "0" }, { "capsm.reserve", "auto", "auto" },
-		{ "gpu.weight", "1", "1" }, { "gpu.weight", "200\n", "200" },
-		{ "gpu.priority", "0", "0" }, { "gpu.priority", "99\n", "99" },
-		{ "gpu.latency_target_us", "10000000", "10000000" }, { "gpu.latency_target_us", "0\n", "0" },
-		{ "gpu.band", "red-1_x\n", "red-1_x" }, { "gpu.band", "abcdefghijklmnopqrstuvwxyz01234", "abcdefghijklmnopqrstuvwxyz01234" },
+		{ "capsm.min", "2", "2" },
+		{ "capsm.min", "0", "0" },
+		{ "capsm.reserve", "2.5", "2.5" },
+		{ "capsm.reserve", "0", "0" },
+		{ "capsm.reserve", "auto", "auto" },
+		{ "gpu.weight", "1", "1" },
+		{ "gpu.weight", "200\n", "200" },
+		{ "gpu.priority", "0", "0" },
+		{ "gpu.priority", "99\n", "99" },
+		{ "gpu.latency_target_us", "10000000", "10000000" },
+		{ "gpu.latency_target_us", "0\n", "0" },
+		{ "gpu.band", "red-1_x\n", "red-1_x" },
+		{ "gpu.band", "abcdefghijklmnopqrstuvwxyz01234",
+		  "abcdefghijklmnopqrstuvwxyz01234" },
 		{ "gpu.band", "\n", "" },
 	};
 	unsigned int i;
@@ -111,7 +121,8 @@ TEST_F(config, good_values)
 
 TEST_F(config, bad_values_keep_the_old_one)
 {
-	static const char *const numbers[] = { "\n", "x", "-1", "4x", "4 4", "1e3", "0x4", "99999999999999999999",
+	static const char *const numbers[] = { "\n", "x", "-1", "4x",
+					       "4 4", "1e3", "0x4", "99999999999999999999",
 					       "1..5", "4\n5\n" };
 	static const struct { const char *file, *bad; } more[] = {
 		{ "capsm.max", "0" }, { "capsm.max", "17" }, { "capsm.max", "16.001" },
@@ -120,8 +131,10 @@ TEST_F(config, bad_values_keep_the_old_one)
 		{ "gpu.priority", "100" }, { "gpu.priority", "max" }, { "gpu.weight", "max" },
 		{ "gpu.latency_target_us", "10000001" }, { "gpu.latency_target_us", "max" },
 	};
-	static const char *const files[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority",
-		"gpu.latency_target_us" };
+	static const char *const files[] = {
+		"capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority",
+		"gpu.latency_target_us",
+	};
 	unsigned int i, j;
 	char before[64];
 
@@ -145,7 +158,9 @@ TEST_F(config, bad_values_keep_the_old_one)
 
 TEST_F(config, band_of_a_group)
 {
-	static const char *const bad[] = { "Red", "a b", "a/b", "a.b", "a\nb", "a\n\n", "abcdefghijklmnopqrstuvwxyz012345" };
+	static const char *const bad[] = {
+		"Red", "a b", "a/b", "a.b", "a\nb", "a\n\n", "abcdefghijklmnopqrstuvwxyz012345"
+	};
 	unsigned int i;
 
 	ASSERT_EQ(0, put("red", ROOT "/a/gpu.band"));
@@ -453,7 +468,8 @@ TEST_F(config, priority_reaches_the_page)
 	munmap((void *)arb, req.arb_size);
 }
 
-/* Two clients side by side under MPS, and what the more important one needs is taken from the other */
+/* Two clients side by side under MPS, and what the more important one needs is taken from the other
+ */
 TEST_F(config, priority_evicts)
 {
 	struct gsched_submit req = task(0, 1, 0);
@@ -488,7 +504,8 @@ TEST_F(config, priority_evicts)
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
-	/* the connection outlives the child here: it is ours, and the capacity is back all the same */
+	/* the connection outlives the child here: it is ours, and the capacity is back all the same
+	 */
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_GROW, event.type);
 	EXPECT_EQ(WHOLE, event.window);
@@ -497,8 +514,8 @@ TEST_F(config, priority_evicts)
 }
 
 /*
- * Capacity kept free for the next kernel of an important client comes back by the arbiter's timer: no call is made while
- * the growth is waited for.
+ * Capacity kept free for the next kernel of an important client comes back by the arbiter's timer:
+ * no call is made while the growth is waited for.
  */
 TEST_F(config, held_capacity_comes_back)
 {
@@ -576,7 +593,8 @@ TEST_F(config, sysfs_device)
 	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("chaos", SYSFS "/" DEV_NAME "/policy"));
-	EXPECT_EQ(-EINVAL, put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
+	EXPECT_EQ(-EINVAL,
+		  put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(0, stat_of(self->text, "clients"));
 	EXPECT_EQ(0, slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/bands"));
@@ -596,7 +614,8 @@ TEST_F(config, sysfs_parameters)
 		EXPECT_STREQ(params[i].initial, self->text);
 		EXPECT_EQ(0, put(params[i].good, SYSFS "/" DEV_NAME "/%s", params[i].file));
 		for (j = 0; j < ARRAY_SIZE(params[i].bad); j++) {
-			EXPECT_EQ(-EINVAL, put(params[i].bad[j], SYSFS "/" DEV_NAME "/%s", params[i].file))
+			EXPECT_EQ(-EINVAL,
+				  put(params[i].bad[j], SYSFS "/" DEV_NAME "/%s", params[i].file))
 				TH_LOG("%s = %s", params[i].file, params[i].bad[j]);
 		}
 		EXPECT_EQ(-EINVAL, put("\n", SYSFS "/" DEV_NAME "/%s", params[i].file));
@@ -628,8 +647,10 @@ TEST_F(config, sysfs_tasks)
 	strcpy((char *)cl->header.why, "because\n");
 	ASSERT_EQ(0, submit(self->fd, 9, 5, 0));
 	slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/slots");
-	snprintf(line, sizeof(line), "client %llu pid %d slot 9 seq 5 tier 0 blocks 1000000 limit %u "
-		 "seen 111 launched 22 left 3 start_ns 44 stream 0", (unsigned long long)req.client_id, getpid(), WHOLE);
+	snprintf(line, sizeof(line),
+		 "client %llu pid %d slot 9 seq 5 tier 0 blocks 1000000 limit %u "
+		 "seen 111 launched 22 left 3 start_ns 44 stream 0",
+		 (unsigned long long)req.client_id, getpid(), WHOLE);
 	EXPECT_STREQ(line, self->text);
 	slurp(self->text, sizeof(self->text), TASKS "/%d/usage", getpid());
 	EXPECT_EQ(1, stat_of(self->text, "running"));
@@ -680,13 +701,18 @@ TEST_F(config, sysfs_tasks)
 	cl->slot[1].blocks = 77;
 	cl->slot[1].seq = 3;
 	slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/slots");
-	snprintf(line, sizeof(line), "client %llu pid %d slot 1 seq 3 tier 0 blocks 77 limit %u "
-		 "seen 0 launched 0 left 0 start_ns 0 stream 0", (unsigned long long)req.client_id, getpid(), WHOLE);
+	snprintf(line, sizeof(line),
+		 "client %llu pid %d slot 1 seq 3 tier 0 blocks 77 limit %u "
+		 "seen 0 launched 0 left 0 start_ns 0 stream 0",
+		 (unsigned long long)req.client_id, getpid(), WHOLE);
 	EXPECT_STREQ(line, self->text);
 	munmap((void *)cl, req.cl_size);
 }
 
-/* Launches that only the page tells of: counted when somebody looks, and no more of them than there was time for */
+/*
+ * Launches that only the page tells of: counted when somebody looks, and no more of them than there
+ * was time for
+ */
 TEST_F(config, leased_launches_are_counted)
 {
 	volatile struct gsched_cl_page *cl;
@@ -743,8 +769,12 @@ static bool polled(int fd, int ms)
 /* A launch that waits is pressure and an event, and whoever polls the device's file is told */
 TEST_F(config, pressure_and_events)
 {
-	struct gsched_submit sub = { .size = sizeof(sub), .seq = 1, .tier = GSCHED_TIER_LAUNCH, .blocks_per_sm = 1,
-				     .blocks = 1000, .flags = GSCHED_SUBMIT_NOWAIT };
+	struct gsched_submit sub = { .size = sizeof(sub),
+				     .seq = 1,
+				     .tier = GSCHED_TIER_LAUNCH,
+				     .blocks_per_sm = 1,
+				     .blocks = 1000,
+				     .flags = GSCHED_SUBMIT_NOWAIT };
 	struct gsched_attach req;
 	int fd = gopen(), events;
 	char text[256];
@@ -785,7 +815,8 @@ TEST_F(config, pressure_and_events)
 TEST_F(config, plan)
 {
 	static const char *const bad[] = {
-		"\n", "500", "0 a=1", "60001 a=1", "500 a", "500 a=0", "500 a=17", "500 a=1 a=2", "500 a=1 a/b=1", "500 /=1",
+		"\n", "500", "0 a=1", "60001 a=1", "500 a", "500 a=0", "500 a=17", "500 a=1 a=2",
+		"500 a=1 a/b=1", "500 /=1",
 	};
 	struct gsched_attach req;
 	unsigned int i;
@@ -833,8 +864,12 @@ TEST_F(config, plan)
 /* capsm.reserve keeps SMs of a running task free for a program that has nothing to run */
 TEST_F(config, reserve_is_kept)
 {
-	struct gsched_submit sub = { .size = sizeof(sub), .seq = 1, .blocks_per_sm = 8, .blocks = 1000000,
-				     .block_ns = 5000000, .flags = GSCHED_SUBMIT_NOWAIT };
+	struct gsched_submit sub = { .size = sizeof(sub),
+				     .seq = 1,
+				     .blocks_per_sm = 8,
+				     .blocks = 1000000,
+				     .block_ns = 5000000,
+				     .flags = GSCHED_SUBMIT_NOWAIT };
 	struct gsched_attach req;
 	int ready[2], status;
 	pid_t owner;

@@ -37,7 +37,10 @@ FIXTURE_TEARDOWN(daemon)
 	close(self->admin);
 }
 
-/* The daemon's program: attaches when it is told to, says as whom, and is there until it is told again */
+/*
+ * The daemon's program: attaches when it is told to, says as whom, and is there until it is told
+ * again
+ */
 __attribute__((constructor)) static void daemon_main(void)
 {
 	const char *pipes = getenv("KMOD_DAEMON");
@@ -74,7 +77,8 @@ static void become_daemon(int from, int to)
 	_exit(127);
 }
 
-/* @prepare runs in the first process, a child of this one. All but the daemon are gone at the end. */
+/* @prepare runs in the first process, a child of this one. All but the daemon are gone at the end.
+ */
 static struct daemon start(int (*prepare)(void), enum way way)
 {
 	struct daemon d = { .to = -1 };
@@ -124,7 +128,8 @@ static void group_of(struct daemon *d, char *group, size_t size)
 		return;
 	tasks = opendir(TASKS);
 	while (tasks && (entry = readdir(tasks)))
-		if (slurp(text, sizeof(text), TASKS "/%s/usage", entry->d_name) > 0 && stat_of(text, "id") == id)
+		if (slurp(text, sizeof(text), TASKS "/%s/usage", entry->d_name) > 0 &&
+		    stat_of(text, "id") == id)
 			slurp(group, size, TASKS "/%s/group", entry->d_name);
 	if (tasks)
 		closedir(tasks);
@@ -150,7 +155,10 @@ static pid_t fork_as(pid_t pid)
 	return syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* A new process of this number, which somebody is about to reap if @retry; the group that it is in; -errno */
+/*
+ * A new process of this number, which somebody is about to reap if @retry; the group that it is in;
+ * -errno
+ */
 static int group_of_number(pid_t nr, bool retry, char *group, size_t size)
 {
 	int status, i;
@@ -170,7 +178,10 @@ static int group_of_number(pid_t nr, bool retry, char *group, size_t size)
 		return -errno;
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -EIO;
-	snprintf(group, size, "%s", WEXITSTATUS(status) == 3 ? "/" : WEXITSTATUS(status) == 4 ? "a" : "?");
+	snprintf(group, size, "%s",
+		 WEXITSTATUS(status) == 3 ? "/" :
+		 WEXITSTATUS(status) == 4 ? "a" :
+					    "?");
 	return 0;
 }
 
@@ -198,7 +209,8 @@ TEST_F(daemon, in_its_cgroup)
 
 static int into_cgroup_and_namespaces(void)
 {
-	return put("0", CG "/cgroup.procs") || unshare(CLONE_NEWCGROUP | CLONE_NEWPID | CLONE_NEWNS);
+	return put("0", CG "/cgroup.procs") ||
+	       unshare(CLONE_NEWCGROUP | CLONE_NEWPID | CLONE_NEWNS);
 }
 
 /* Returns in the first process of a new pid namespace; outside nothing is left open */
@@ -269,7 +281,10 @@ static int into_group(void)
 	return put("0", ROOT "/a/procs");
 }
 
-/* By procs: what a bound process started is in the group as long as it is in the session that the process led */
+/*
+ * By procs: what a bound process started is in the group as long as it is in the session that the
+ * process led
+ */
 TEST_F(daemon, in_the_session_of_the_bound_process)
 {
 	struct daemon d = start(into_group, FORK_IN_SESSION);
@@ -310,8 +325,8 @@ static int run_gschedctl(int from, int to)
 	/* after a double fork, in a session of its own, as a daemon's script would have it */
 	snprintf(pipes, sizeof(pipes), "export KMOD_DAEMON='%d %d'", from, to);
 	setenv("PIPES", pipes, 1);
-	execlp("build/bin/gschedctl", "gschedctl", "-b", "module", "run", "-g", "a", "--", "sh", "-c",
-	       "eval \"$PIPES\"; setsid sh -c \"$SELF daemon &\" &", NULL);
+	execlp("build/bin/gschedctl", "gschedctl", "-b", "module", "run", "-g", "a", "--", "sh",
+	       "-c", "eval \"$PIPES\"; setsid sh -c \"$SELF daemon &\" &", NULL);
 	return 127;
 }
 
@@ -341,7 +356,8 @@ TEST_F(daemon, of_gschedctl_run)
 	EXPECT_STREQ("/gsched-a", self->text);
 	/* the shells in between are gone when nobody but the daemon is in the cgroup */
 	do {
-		ASSERT_LT(0, slurp(self->text, sizeof(self->text), "/sys/fs/cgroup/gsched-a/cgroup.procs"));
+		ASSERT_LT(0, slurp(self->text, sizeof(self->text),
+				   "/sys/fs/cgroup/gsched-a/cgroup.procs"));
 	} while (strchr(self->text, '\n'));
 	group_of(&d, self->text, sizeof(self->text));
 	EXPECT_STREQ("a", self->text);

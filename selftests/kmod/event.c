@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Waiting and being told: events, blocked submits, signals, and processes that die while they hold capacity. */
+/*
+ * Waiting and being told: events, blocked submits, signals, and processes that die while they hold
+ * capacity.
+ */
 #include <dirent.h>
 #include <pthread.h>
 #include <time.h>
@@ -84,7 +87,10 @@ TEST_F(event, quota_lowered_and_raised)
 	EXPECT_EQ(0, drain(self->a));
 }
 
-/* The words of the page that concern the band: one event, however often they changed; nothing in attach itself */
+/*
+ * The words of the page that concern the band: one event, however often they changed; nothing in
+ * attach itself
+ */
 TEST_F(event, band)
 {
 	struct gsched_event event, two[2];
@@ -178,7 +184,8 @@ static void wait_until_waiting(int count)
 		waiting = 0;
 		dir = opendir(SYSFS "/" DEV_NAME "/tasks");
 		while (dir && (entry = readdir(dir)))
-			if (slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%s/usage", entry->d_name) > 0)
+			if (slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%s/usage",
+				  entry->d_name) > 0)
 				waiting += stat_of(text, "waiting");
 		if (dir)
 			closedir(dir);
@@ -258,7 +265,8 @@ TEST_F(event, signal_withdraws)
 
 TEST_F(event, blocking_read_is_interrupted)
 {
-	struct itimerspec soon = { .it_value = { .tv_nsec = 20000000 }, .it_interval = { .tv_nsec = 20000000 } };
+	struct itimerspec soon = { .it_value = { .tv_nsec = 20000000 },
+				   .it_interval = { .tv_nsec = 20000000 } };
 	struct sigaction action = { .sa_handler = on_signal };
 	struct sigevent sev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct gsched_event event;

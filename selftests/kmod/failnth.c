@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every allocation fails once: the nth one of each operation, for n = 1, 2, ... until it succeeds. An operation that fails
- * says ENOMEM and leaves nothing behind. Needs a kernel with fault injection.
+ * Every allocation fails once: the nth one of each operation, for n = 1, 2, ... until it succeeds.
+ * An operation that fails says ENOMEM and leaves nothing behind. Needs a kernel with fault
+ * injection.
  */
 #include <sys/syscall.h>
 
@@ -197,7 +198,9 @@ static int op_trigger(void)
 /* The files of this process's client */
 static int op_client_files(void)
 {
-	static const char *const write[][2] = { { "capsm.max", "4" }, { "gpu.weight", "50" }, { "gpu.priority", "0" } };
+	static const char *const write[][2] = { { "capsm.max", "4" },
+						{ "gpu.weight", "50" },
+						{ "gpu.priority", "0" } };
 	static const char *const read[] = { "usage", "group", "band", "comm" };
 	char text[4096];
 	int fd = gopen(), ret;
@@ -209,7 +212,8 @@ static int op_client_files(void)
 	for (i = 0; !ret && i < ARRAY_SIZE(write); i++)
 		ret = put(write[i][1], SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(), write[i][0]);
 	for (i = 0; ret >= 0 && i < ARRAY_SIZE(read); i++)
-		ret = slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(), read[i]);
+		ret = slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(),
+			    read[i]);
 	close(fd);
 	return ret < 0 ? ret : 0;
 }
@@ -218,9 +222,10 @@ static int op_client_files(void)
 static int op_device_files(void)
 {
 	static const char *const files[][3] = {
-		{ "policy", "wfq", "hpf" }, { "mode", "spatial", "auto" }, { "switch_us", "200", "137" },
-		{ "max_overhead", "50", "100" }, { "max_slowdown", "150", "130" }, { "clients_max", "64", "512" },
-		{ "plan", "1000 a=4", "none" },
+		{ "policy", "wfq", "hpf" }, { "mode", "spatial", "auto" },
+		{ "switch_us", "200", "137" }, { "max_overhead", "50", "100" },
+		{ "max_slowdown", "150", "130" }, { "clients_max", "64", "512" },
+		{ "plan", "1000 a=4", "none" }, { "unmanaged_busy", "1", "0" },
 	};
 	char path[128];
 	int ret = 0;
@@ -253,7 +258,8 @@ static int op_forced_delete(void)
 		ret = submit(fd, 0, 1, 0);
 	if (!ret)
 		ret = xioctl(admin, GSCHED_IOC_DEVICE_DEL, &del);
-	if (!ret && (read(fd, &event, sizeof(event)) != sizeof(event) || event.type != GSCHED_EVENT_GONE))
+	if (!ret &&
+	    (read(fd, &event, sizeof(event)) != sizeof(event) || event.type != GSCHED_EVENT_GONE))
 		ret = -EPROTO;
 	if (!ret && submit(fd, 1, 1, 0) != -ENODEV)
 		ret = -EPROTO;
@@ -269,8 +275,9 @@ static int nl_id;	/* of the family */
 /* A socket that has no memory for a part of a dump says ENOBUFS */
 static int op_dump(void)
 {
-	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET,
-		GSCHED_CMD_BAND_GET };
+	static const int cmds[] = { GSCHED_CMD_DEVICE_GET, GSCHED_CMD_GROUP_GET,
+				    GSCHED_CMD_CLIENT_GET, GSCHED_CMD_TASK_GET,
+				    GSCHED_CMD_BAND_GET };
 	unsigned int i;
 	int ret = 0, nl = nl_open();
 
@@ -313,7 +320,10 @@ TEST_F(failnth, open_attach_submit)
 	sweep(_metadata, self->nth, "open, attach, submit", op_open_attach);
 }
 
-/* An attach that failed may be tried again on the same file, and finds its page in the state of a new one */
+/*
+ * An attach that failed may be tried again on the same file, and finds its page in the state of a
+ * new one
+ */
 TEST_F(failnth, attach_again)
 {
 	const volatile struct gsched_arb_page *arb;
@@ -349,12 +359,17 @@ TEST_F(failnth, attach_again)
  * Until it fails, an attach may have come so far that a dump meets the client. When that goes, all
  * behind it move up, of which the dump has to tell.
  */
-TEST_F_TIMEOUT(failnth, attach_interrupts_a_dump, 120)
+TEST_F_TIMEOUT(failnth, attach_interrupts_a_dump, 600)
 {
 	enum { N = 2 };
-	int fd[N], i, n, asks = nl_open(), nl = nl_open(), failing, ret, failed = 0, interrupted = 0;
-	/* of another socket: the parts of a dump are as large as the largest buffer that was read into */
-	struct nl_request req = nl_request(nl_family(asks, NULL, NULL), GSCHED_CMD_TASK_GET, NLM_F_DUMP);
+	int fd[N], i, n, asks = nl_open(), nl = nl_open(), failing, ret, failed = 0,
+			 interrupted = 0;
+	/*
+	 * of another socket: the parts of a dump are as large as the largest buffer that was read
+	 * into
+	 */
+	struct nl_request req =
+		nl_request(nl_family(asks, NULL, NULL), GSCHED_CMD_TASK_GET, NLM_F_DUMP);
 	bool fired = true;
 	char small[2048];
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random programs of system calls against the module: ioctls with each field wrong or right, reads, mappings, scribbled
- * pages, groups, files of configfs and sysfs, netlink. Under a kernel with KCOV (selftests/qemu/debug-kernel, where the module
- * alone is instrumented) a program that reaches new code is kept and mutated further; elsewhere all are independent.
- * After each program nothing may be left: no client, no capacity in use, no group. A splat ends the guest.
+ * Random programs of system calls against the module: ioctls with each field wrong or right, reads,
+ * mappings, scribbled pages, groups, files of configfs and sysfs, netlink. Under a kernel with KCOV
+ * (selftests/qemu/debug-kernel, where the module alone is instrumented) a program that reaches new
+ * code is kept and mutated further; elsewhere all are independent. After each program nothing may
+ * be left: no client, no capacity in use, no group. A splat ends the guest.
  *
  * GSCHED_FUZZ_SECONDS, default 5; GSCHED_FUZZ_SEED, default 1. A program that fails is printed.
  *
@@ -31,9 +32,9 @@
 #define REPEATS		8
 
 enum kind {
-	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP, OP_SCRIBBLE, OP_MKDIR,
-	OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE, OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK,
-	OP_TRIGGER, OP_KINDS
+	OP_OPEN, OP_CLOSE, OP_ATTACH, OP_SUBMIT, OP_COMPLETE, OP_REPORT, OP_RAW, OP_READ, OP_MAP,
+	OP_SCRIBBLE, OP_MKDIR, OP_RMDIR, OP_GROUP_FILE, OP_DEVICE_FILE, OP_CLIENT_FILE,
+	OP_READ_FILE, OP_DEVICE, OP_BIND, OP_NETLINK, OP_TRIGGER, OP_KINDS
 };
 
 struct op {
@@ -47,22 +48,26 @@ struct program {
 
 static const char *const groups[] = { "a", "a/b", "a/b/c", "b", "c", "x y" };
 static const char *const group_files[] = {
-	"capsm.max", "capsm.min", "capsm.reserve", "gpu.band", "gpu.weight", "gpu.priority", "gpu.latency_target_us", "cgroup",
-	"procs", "owner", "capsm.current", "gpu.stat", "gpu.pressure", "gpu.events", "nothing",
+	"capsm.max", "capsm.min", "capsm.reserve", "gpu.band", "gpu.weight", "gpu.priority",
+	"gpu.latency_target_us", "cgroup", "procs", "owner", "capsm.current", "gpu.stat",
+	"gpu.pressure", "gpu.events", "nothing",
 };
 static const char *const device_files[] = {
-	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max", "stat", "mode_current", "events", "sms",
+	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max",
+	"unmanaged_busy", "stat", "mode_current", "events", "sms",
 };
-static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "usage", "band", "group", "stat" };
+static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "usage",
+					    "band", "group", "stat" };
 static const char *const values[] = {
-	"max", "auto", "0", "1", "0.001", "0.25", "1.5", "4", "15.999", "16", "17", "100", "99", "10000000", "-1", "\n", "",
-	"spatial", "temporal", "hpf", "ffs", "wfq", "srt", "corun", "plan", "red", "blue", "/", "1000 a=4 a/b=2", "60000 b=16",
-	"some 100000 1000000", "full 1 1", "99999999999999999999", "1e3", "a b", "x",
+	"max", "auto", "0", "1", "0.001", "0.25", "1.5", "4", "15.999", "16", "17", "100", "99",
+	"10000000", "-1", "\n", "", "spatial", "temporal", "hpf", "ffs", "wfq", "srt", "corun",
+	"plan", "red", "blue", "/", "1000 a=4 a/b=2", "60000 b=16", "some 100000 1000000",
+	"full 1 1", "99999999999999999999", "1e3", "a b", "x",
 };
 /* what fields are compared with, and what wraps */
 static const unsigned int numbers[] = {
-	0, 1, 2, 3, 4, 7, 8, 16, 32, 33, 63, 64, 65, 72, 88, 255, 1000, 1024, 4095, 4096, 4097, 8192, 16384, 65535, 1000000,
-	0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
+	0, 1, 2, 3, 4, 7, 8, 16, 32, 33, 63, 64, 65, 72, 88, 255, 1000, 1024, 4095, 4096, 4097,
+	8192, 16384, 65535, 1000000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
 };
 
 /* One that executes programs; the first one is the test itself */
@@ -152,7 +157,9 @@ static void mutate(struct program *p)
 
 static struct program random_program(void)
 {
-	static const struct op usual[] = { { .kind = OP_OPEN }, { .kind = OP_ATTACH }, { .kind = OP_MKDIR } };
+	static const struct op usual[] = { { .kind = OP_OPEN },
+					   { .kind = OP_ATTACH },
+					   { .kind = OP_MKDIR } };
 	struct program p = { 0 };
 	unsigned int i;
 
@@ -174,7 +181,8 @@ static unsigned int stated_size(unsigned int arg, unsigned int right)
 
 static void submit_op(int fd, const unsigned int *arg)
 {
-	struct gsched_submit req = task(arg[0] % 66, arg[1] % 4, arg[2] % 8 ? GSCHED_SUBMIT_NOWAIT : arg[3]);
+	struct gsched_submit req =
+		task(arg[0] % 66, arg[1] % 4, arg[2] % 8 ? GSCHED_SUBMIT_NOWAIT : arg[3]);
 
 	if (arg[4] & 1)
 		req.tier = arg[5] % 4;
@@ -227,9 +235,11 @@ static void attach_op(int fd, const unsigned int *arg)
 
 static void map_op(int fd, const unsigned int *arg)
 {
-	static const int prot[] = { PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC, PROT_NONE };
+	static const int prot[] = { PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,
+				    PROT_NONE };
 	size_t size = arg[1] % 4 ? 8192 : arg[1] % (1 << 20) + 1;
-	void *at = mmap(NULL, size, prot[arg[2] % 4], arg[3] % 4 ? MAP_SHARED : MAP_PRIVATE, fd, (off_t)(arg[4] % 8) << 12);
+	void *at = mmap(NULL, size, prot[arg[2] % 4], arg[3] % 4 ? MAP_SHARED : MAP_PRIVATE, fd,
+			(off_t)(arg[4] % 8) << 12);
 
 	if (at == MAP_FAILED)
 		return;
@@ -251,7 +261,8 @@ static void scribble_op(int fd, const unsigned int *arg)
 	/* an attached descriptor says EBUSY and no offsets; these are those of a fresh one */
 	memcpy(probe.uuid, dev_uuid, sizeof(probe.uuid));
 	for (offset = 0; offset < 4; offset++) {
-		at = mmap(NULL, sizeof(struct gsched_cl_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset << 14);
+		at = mmap(NULL, sizeof(struct gsched_cl_page), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  fd, (off_t)offset << 14);
 		if (at == MAP_FAILED)
 			continue;
 		for (i = 0; i < 1 + arg[1] % 16; i++)
@@ -280,7 +291,8 @@ static void trigger_op(int fd, const unsigned int *arg)
 	char text[5000], line[5032], path[256];
 	int pressure;
 
-	snprintf(path, sizeof(path), ROOT "/%s/%s", arg[1] % 4 ? groups[arg[1] % ARRAY_SIZE(groups)] : ".",
+	snprintf(path, sizeof(path), ROOT "/%s/%s",
+		 arg[1] % 4 ? groups[arg[1] % ARRAY_SIZE(groups)] : ".",
 		 arg[2] % 8 ? "gpu.pressure" : group_files[arg[2] % ARRAY_SIZE(group_files)]);
 	pressure = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(line, sizeof(line), "%d %s", pressure,
@@ -319,9 +331,11 @@ static void file_op(const struct op *op)
 		break;
 	case OP_READ_FILE:
 		if (op->arg[0] % 16 == 15)
-			slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/%s", op->arg[2] % 2 ? "bands" : "slots");
+			slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/%s",
+			      op->arg[2] % 2 ? "bands" : "slots");
 		else if (op->arg[0] % 3 == 0)
-			slurp(text, sizeof(text), ROOT "/%s/%s", group, group_files[op->arg[2] % ARRAY_SIZE(group_files)]);
+			slurp(text, sizeof(text), ROOT "/%s/%s", group,
+			      group_files[op->arg[2] % ARRAY_SIZE(group_files)]);
 		else if (op->arg[0] % 3 == 1)
 			slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/%s",
 			      device_files[op->arg[2] % ARRAY_SIZE(device_files)]);
@@ -330,7 +344,8 @@ static void file_op(const struct op *op)
 			      client_files[op->arg[2] % ARRAY_SIZE(client_files)]);
 		break;
 	case OP_BIND:
-		put_pid(op->arg[2] % 3 ? getpid() : (pid_t)op->arg[3], ROOT "/%s/procs", op->arg[0] % 4 ? group : ".");
+		put_pid(op->arg[2] % 3 ? getpid() : (pid_t)op->arg[3], ROOT "/%s/procs",
+			op->arg[0] % 4 ? group : ".");
 		break;
 	default:
 		break;
@@ -340,7 +355,8 @@ static void file_op(const struct op *op)
 static void device_op(int fd, const unsigned int *arg)
 {
 	static const unsigned char other[GSCHED_UUID_SIZE] = "fuzz-other-gpu";
-	static const char *const names[] = { "other", "test0", "", "x/y", "..", "abcdefghijklmnopqrstuvwxyz012345" };
+	static const char *const names[] = { "other", "test0", "",
+					     "x/y", "..", "abcdefghijklmnopqrstuvwxyz012345" };
 	struct gsched_device_del del = { .size = sizeof(del), .flags = arg[2] % 3 };
 	struct gsched_device_add add = { .size = sizeof(add), .sms = arg[3], .flags = arg[5] == 1 };
 	const char *name = names[arg[1] % ARRAY_SIZE(names)];
@@ -358,10 +374,12 @@ static void device_op(int fd, const unsigned int *arg)
 	}
 }
 
-/* A request with an attribute or none, and what it and others left to read, or only a part of that */
+/* A request with an attribute or none, and what it and others left to read, or only a part of that
+ */
 static void netlink_op(const unsigned int *arg)
 {
-	struct nl_request req = nl_request(nl_id, arg[0] % (GSCHED_CMD_MAX + 2), arg[1] % 4 ? NLM_F_DUMP : 0);
+	struct nl_request req =
+		nl_request(nl_id, arg[0] % (GSCHED_CMD_MAX + 2), arg[1] % 4 ? NLM_F_DUMP : 0);
 	char buf[4096];
 	unsigned int i;
 
@@ -373,7 +391,8 @@ static void netlink_op(const unsigned int *arg)
 		req.head.nlmsg_len -= arg[4] % 4;
 	nl_send(nl, &req, req.head.nlmsg_len);
 	for (i = 0; arg[5] % 4 || i < arg[4] % 3; i++)
-		if (recv(nl, buf, sizeof(buf), MSG_DONTWAIT) < 0 && errno != ENOBUFS && errno != EINTR)
+		if (recv(nl, buf, sizeof(buf), MSG_DONTWAIT) < 0 && errno != ENOBUFS &&
+		    errno != EINTR)
 			break;
 }
 
@@ -382,12 +401,20 @@ static void execute(const struct op *op)
 	_Atomic int *at = &fds[op->arg[0] % FDS];
 	int fd = *at;
 	struct gsched_report report = {
-		.size = stated_size(op->arg[1] + 1, sizeof(report)), .flags = op->arg[2] % 18, .activity = op->arg[3] % 4,
-		.slice_us = op->arg[4], .slice_error = op->arg[5] % 3, .prioritised = op->arg[1] % 3, .block_us = op->arg[5],
+		.size = stated_size(op->arg[1] + 1, sizeof(report)),
+		.flags = op->arg[2] % 18,
+		.activity = op->arg[3] % 4,
+		.slice_us = op->arg[4],
+		.slice_error = op->arg[5] % 3,
+		.prioritised = op->arg[1] % 3,
+		.block_us = op->arg[5],
 	};
 	struct gsched_complete done = {
-		.size = stated_size(op->arg[4] + 1, sizeof(done)), .flags = op->arg[5] % 3, .slot = op->arg[1] % 66,
-		.seq = op->arg[2] % 4, .ran_ns = (uint64_t)op->arg[3] << (op->arg[5] % 33),
+		.size = stated_size(op->arg[4] + 1, sizeof(done)),
+		.flags = op->arg[5] % 3,
+		.slot = op->arg[1] % 66,
+		.seq = op->arg[2] % 4,
+		.ran_ns = (uint64_t)op->arg[3] << (op->arg[5] % 33),
 	};
 	struct gsched_event events[4];
 
@@ -476,7 +503,8 @@ static unsigned int new_code(const uint64_t *cover)
 		return 0;
 	n = __atomic_load_n(&cover[0], __ATOMIC_RELAXED);
 	for (i = 0; i < n && i < COVER_WORDS - 1; i++) {
-		unsigned int bit = (unsigned int)((cover[i + 1] * 0x9e3779b97f4a7c15ull) >> (64 - SEEN_BITS));
+		unsigned int bit =
+			(unsigned int)((cover[i + 1] * 0x9e3779b97f4a7c15ull) >> (64 - SEEN_BITS));
 
 		if (!(seen[bit / 64] & 1ull << bit % 64)) {
 			seen[bit / 64] |= 1ull << bit % 64;
@@ -567,8 +595,9 @@ static void print_program(const struct program *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n; i++)
-		printf("# kind %2u: %u %u %u %u %u %u\n", p->op[i].kind, p->op[i].arg[0], p->op[i].arg[1], p->op[i].arg[2],
-		       p->op[i].arg[3], p->op[i].arg[4], p->op[i].arg[5]);
+		printf("# kind %2u: %u %u %u %u %u %u\n", p->op[i].kind, p->op[i].arg[0],
+		       p->op[i].arg[1], p->op[i].arg[2], p->op[i].arg[3], p->op[i].arg[4],
+		       p->op[i].arg[5]);
 }
 
 /* NULL: nothing is left behind */
@@ -614,7 +643,8 @@ FIXTURE_SETUP(fuzz)
 	for (i = 0; i < ARRAY_SIZE(mcgrps); i++) {
 		nl_id = nl_family(nl, mcgrps[i], &mcgrp);
 		ASSERT_LT(0, nl_id);
-		ASSERT_EQ(0, setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp, sizeof(mcgrp)));
+		ASSERT_EQ(0, setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp,
+					sizeof(mcgrp)));
 	}
 	kept = calloc(KEPT_MAX, sizeof(*kept));
 	ASSERT_NE(NULL, kept);
@@ -677,8 +707,9 @@ TEST_F_TIMEOUT(fuzz, programs, 3600)
 	EXPECT_EQ(NULL, left) TH_LOG("after program %u: %s", runs, left);
 	/* a program takes a fraction of a millisecond: with fewer the machine stood still */
 	EXPECT_GT(runs, seconds);
-	printf("# %u programs, %u at a time, %s: %u places of the module's code, %u programs kept\n",
-	       runs, n_runners, runners[0].cover ? "guided by coverage" : "without coverage", n_seen, n_kept);
+	printf("# %u programs, %u at a time, %s: %u places of the module's code, %u kept\n",
+	       runs, n_runners, runners[0].cover ? "guided by coverage" : "without coverage",
+	       n_seen, n_kept);
 	fflush(stdout);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything at once, for a few seconds: threads that open, attach, submit, complete, read, map and close; threads that
- * make and remove groups, write values, move processes and change the mode; one that scribbles over its page; one whose
- * children are killed; one that takes a processor away and sets the clock. Afterwards nothing may be left: no client, no
- * capacity in use, and the device can go.
+ * Everything at once, for a few seconds: threads that open, attach, submit, complete, read, map and
+ * close; threads that make and remove groups, write values, move processes and change the mode; one
+ * that scribbles over its page; one whose children are killed; one that takes a processor away and
+ * sets the clock. Afterwards nothing may be left: no client, no capacity in use, and the device can
+ * go.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,7 +43,8 @@ static void *client(void *arg)
 		fd = gopen();
 		if (fd < 0)
 			continue;
-		if (attach_band(fd, rand_r(&seed) % (GSCHED_ATTACH__ALL + 1), rand_r(&seed) % 4, &req) == 0) {
+		if (attach_band(fd, rand_r(&seed) % (GSCHED_ATTACH__ALL + 1), rand_r(&seed) % 4,
+				&req) == 0) {
 			void *arb = (void *)map_arb(fd, &req);
 
 			use(fd, &seed);
@@ -60,6 +62,7 @@ static void *scribbler(void *arg)
 {
 	unsigned int seed = (uintptr_t)arg, i;
 	volatile struct gsched_cl_page *cl;
+	volatile unsigned int *words;
 	struct gsched_attach req;
 	int fd;
 
@@ -70,8 +73,9 @@ static void *scribbler(void *arg)
 			continue;
 		}
 		cl = map_cl(fd, &req);
+		words = (volatile unsigned int *)cl->slot;
 		for (i = 0; cl != MAP_FAILED && i < 3000 && !stop; i++)
-			((volatile unsigned int *)cl->slot)[rand_r(&seed) % (sizeof(cl->slot) / 4)] = rand_r(&seed) % 4;
+			words[rand_r(&seed) % (sizeof(cl->slot) / 4)] = rand_r(&seed) % 4;
 		use(fd, &seed);
 		if (cl != MAP_FAILED)
 			munmap((void *)cl, req.cl_size);
@@ -105,16 +109,21 @@ static void *writer(void *arg)
 	char text[4096];
 
 	while (!stop) {
-		put(quotas[rand_r(&seed) % 4], ROOT "/%s", rand_r(&seed) & 1 ? "capsm.max" : "a/capsm.max");
+		put(quotas[rand_r(&seed) % 4], ROOT "/%s",
+		    rand_r(&seed) & 1 ? "capsm.max" : "a/capsm.max");
 		put(modes[rand_r(&seed) % 3], SYSFS "/" DEV_NAME "/mode");
 		put(policy[rand_r(&seed) % 4], SYSFS "/" DEV_NAME "/policy");
 		put(rand_r(&seed) & 1 ? "100" : "190", SYSFS "/" DEV_NAME "/switch_us");
-		put(rand_r(&seed) & 1 ? "500" : "0", ROOT "/%s", rand_r(&seed) & 1 ? "gpu.latency_target_us" : "a/gpu.latency_target_us");
-		put(rand_r(&seed) & 1 ? "10" : "0", ROOT "/a/%s", rand_r(&seed) & 1 ? "gpu.priority" : "b/gpu.priority");
-		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s", rand_r(&seed) & 1 ? "a/gpu.band" : "a/b/gpu.band");
+		put(rand_r(&seed) & 1 ? "500" : "0", ROOT "/%s",
+		    rand_r(&seed) & 1 ? "gpu.latency_target_us" : "a/gpu.latency_target_us");
+		put(rand_r(&seed) & 1 ? "10" : "0", ROOT "/a/%s",
+		    rand_r(&seed) & 1 ? "gpu.priority" : "b/gpu.priority");
+		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s",
+		    rand_r(&seed) & 1 ? "a/gpu.band" : "a/b/gpu.band");
 		slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands");
 		slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/band", getpid());
-		put(rand_r(&seed) & 1 ? "0" : "65534", ROOT "/%s/owner", rand_r(&seed) & 1 ? "a" : "a/b");
+		put(rand_r(&seed) & 1 ? "0" : "65534", ROOT "/%s/owner",
+		    rand_r(&seed) & 1 ? "a" : "a/b");
 		slurp(text, sizeof(text), ROOT "/a/owner");
 		slurp(text, sizeof(text), ROOT "/gpu.stat");
 		slurp(text, sizeof(text), ROOT "/a/procs");
@@ -212,7 +221,8 @@ FIXTURE_TEARDOWN(hammer)
 TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 {
 	static void *(*const body[])(void *) = {
-		client, client, client, scribbler, scribbler, maker, writer, killer, deleter, disturber,
+		client, client, client, scribbler, scribbler, maker, writer, killer, deleter,
+		disturber,
 	};
 	const char *limit = getenv("GSCHED_TEST_SECONDS");
 	int admin = test_device(), keep = gopen();
@@ -233,8 +243,9 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 	for (i = 0; i < ARRAY_SIZE(rounds); i++) {
 		EXPECT_GT(atomic_load(&rounds[i]), 0) TH_LOG("threads of kind %u did nothing", i);
 	}
-	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, %lu devices, %lu clocks\n", rounds[0],
-	       rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6]);
+	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, "
+	       "%lu devices, %lu clocks\n",
+	       rounds[0], rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6]);
 	fflush(stdout);
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(1, stat_of(text, "clients"));

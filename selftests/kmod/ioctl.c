@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every call of /dev/gsched, with good and with bad input: one fault at a time, and its exact errno. */
+/*
+ * Every call of /dev/gsched, with good and with bad input: one fault at a time, and its exact
+ * errno.
+ */
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -66,7 +69,8 @@ TEST_F(call, size_rules_of_every_call)
 		req.size = 1 << 30;
 		EXPECT_EQ(-E2BIG, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, huge", i);
 		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, NULL)) TH_LOG("call %u, null", i);
-		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, (void *)-8UL)) TH_LOG("call %u, kernel", i);
+		EXPECT_EQ(-EFAULT, xioctl(self->a, calls[i].nr, (void *)-8UL))
+			TH_LOG("call %u, kernel", i);
 	}
 }
 
@@ -86,7 +90,8 @@ TEST_F(call, info)
 {
 	struct gsched_info req = { .size = sizeof(req) };
 	union longer big = { .size = sizeof(req) + 16 };
-	struct gsched_info *fixed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_info *fixed =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, fixed);
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
@@ -341,7 +346,10 @@ TEST_F(call, attach_of_a_server)
 TEST_F(call, report_bad_input)
 {
 	struct gsched_report good = {
-		.size = sizeof(good), .flags = GSCHED_REPORT__ALL, .activity = GSCHED_ACTIVITY_BUSY, .slice_us = 2048,
+		.size = sizeof(good),
+		.flags = GSCHED_REPORT__ALL,
+		.activity = GSCHED_ACTIVITY_BUSY,
+		.slice_us = 2048,
 	};
 	struct gsched_report req = good;
 
@@ -511,7 +519,8 @@ TEST_F(call, nowait_is_queued_and_keeps_its_place)
 /* A grant that cannot be told is taken back */
 TEST_F(call, submit_answer_faults)
 {
-	struct gsched_submit *req = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_submit *req =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_EQ(0, attach(self->a, 0));
 	*req = task(0, 1, 0);

@@ -111,7 +111,8 @@ static int step_attach(void)
 
 static int step_map(void)
 {
-	return map_arb(client_fd, &client_req) == MAP_FAILED || map_cl(client_fd, &client_req) == MAP_FAILED;
+	return map_arb(client_fd, &client_req) == MAP_FAILED ||
+	       map_cl(client_fd, &client_req) == MAP_FAILED;
 }
 
 static int step_bind(void)
@@ -153,7 +154,7 @@ static int step_complete(void)
 static const struct step {
 	const char *name;
 	int (*fn)(void);
-	bool waits;		/* the client's last one: somebody else has the device, or there is no event */
+	bool waits; /* the client's last one: somebody else has the device, or there is no event */
 } steps[] = {
 	{ "open", step_open, false },
 	{ "attach", step_attach, false },
@@ -235,7 +236,8 @@ TEST_F(lifetime, killed_after_each_step)
 		EXPECT_TRUE(sleeps(pid)) TH_LOG("after %s", steps[n].name);
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		EXPECT_TRUE(WIFSIGNALED(status)) TH_LOG("%s: it failed at step %d", steps[n].name, WEXITSTATUS(status));
+		EXPECT_TRUE(WIFSIGNALED(status))
+			TH_LOG("%s: it failed at step %d", steps[n].name, WEXITSTATUS(status));
 		if (held) {
 			EXPECT_EQ(0, complete(self->keep, 0, 1));
 		}
@@ -249,7 +251,8 @@ TEST_F(lifetime, killed_after_each_step)
 		EXPECT_STREQ("", self->text) TH_LOG("after %s", steps[n].name);
 		EXPECT_EQ(before, users()) TH_LOG("after %s", steps[n].name);
 		/* and all of the device is there for others */
-		EXPECT_EQ(0, submit(self->keep, 1, 1, GSCHED_SUBMIT_NOWAIT)) TH_LOG("after %s", steps[n].name);
+		EXPECT_EQ(0, submit(self->keep, 1, 1, GSCHED_SUBMIT_NOWAIT))
+			TH_LOG("after %s", steps[n].name);
 		slurp(self->text, sizeof(self->text), ROOT "/capsm.current");
 		EXPECT_STREQ("16", self->text) TH_LOG("after %s", steps[n].name);
 		EXPECT_EQ(0, complete(self->keep, 1, 1));
@@ -323,7 +326,10 @@ TEST_F(lifetime, suspend)
 	pid = waiter(up[1]);
 	ASSERT_TRUE(sleeps(pid));
 	ASSERT_EQ(0, suspend());
-	/* freezing is a signal that nobody handles: the task is withdrawn, and may be asked for again */
+	/*
+	 * freezing is a signal that nobody handles: the task is withdrawn, and may be asked for
+	 * again
+	 */
 	ASSERT_EQ(sizeof(answer), read(up[0], &answer, sizeof(answer)));
 	EXPECT_EQ(-EINTR, answer);
 	ASSERT_TRUE(sleeps(pid));

@@ -119,7 +119,8 @@ TEST_F(namespace, procs)
 {
 	EXPECT_EQ(0, run(in_pid_namespace));
 	/* 1 was not taken for the first process of all */
-	ASSERT_EQ(0, slurp(self->text, sizeof(self->text), ROOT "/a/procs")) TH_LOG("%s", self->text);
+	ASSERT_EQ(0, slurp(self->text, sizeof(self->text), ROOT "/a/procs"))
+		TH_LOG("%s", self->text);
 }
 
 TEST_HARNESS_MAIN

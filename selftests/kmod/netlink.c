@@ -334,7 +334,7 @@ TEST_F(netlink, preemption)
 /* More than fits into one message; and the same while something comes */
 TEST_F_TIMEOUT(netlink, parts, 600)
 {
-	enum { N = 8 };
+	enum { N = 4 };
 	struct nl_request req = nl_request(self->family, GSCHED_CMD_TASK_GET, NLM_F_DUMP);
 	int fd[N], i, slot, nl = nl_open(), n;
 	char small[2048];

@@ -99,7 +99,8 @@ static inline void nl_parse(const void *from, size_t len, const struct nlattr **
 
 static inline void nl_attrs(const struct nlmsghdr *msg, struct nl_attrs *attrs)
 {
-	nl_parse((const char *)NLMSG_DATA(msg) + GENL_HDRLEN, NLMSG_PAYLOAD(msg, GENL_HDRLEN), attrs->at, GSCHED_A_MAX);
+	nl_parse((const char *)NLMSG_DATA(msg) + GENL_HDRLEN, NLMSG_PAYLOAD(msg, GENL_HDRLEN),
+		 attrs->at, GSCHED_A_MAX);
 }
 
 static inline int nl_open(void)
@@ -121,7 +122,10 @@ static inline int nl_send(int fd, const void *req, size_t len)
 	return send(fd, req, len, 0) == (ssize_t)len ? 0 : -errno;
 }
 
-/* Number of the family, or -errno; @mcgrp: likewise of its multicast group of that name, if not NULL */
+/*
+ * Number of the family, or -errno; @mcgrp: likewise of its multicast group of that name, if not
+ * NULL
+ */
 static inline int nl_family(int fd, const char *mcgrp_name, int *mcgrp)
 {
 	const struct nlattr *at[CTRL_ATTR_MAX + 1], *group[CTRL_ATTR_MCAST_GRP_MAX + 1], *of;
@@ -139,23 +143,28 @@ static inline int nl_family(int fd, const char *mcgrp_name, int *mcgrp)
 		return -errno;
 	if (msg->nlmsg_type == NLMSG_ERROR)
 		return ((struct nlmsgerr *)NLMSG_DATA(msg))->error;
-	nl_parse((const char *)NLMSG_DATA(msg) + GENL_HDRLEN, NLMSG_PAYLOAD(msg, GENL_HDRLEN), at, CTRL_ATTR_MAX);
+	nl_parse((const char *)NLMSG_DATA(msg) + GENL_HDRLEN, NLMSG_PAYLOAD(msg, GENL_HDRLEN), at,
+		 CTRL_ATTR_MAX);
 	of = at[CTRL_ATTR_MCAST_GROUPS];
-	for (left = of && mcgrp ? of->nla_len - NLA_HDRLEN : 0, of = of ? nl_data(of) : NULL; left >= NLA_HDRLEN;) {
+	for (left = of && mcgrp ? of->nla_len - NLA_HDRLEN : 0, of = of ? nl_data(of) : NULL;
+	     left >= NLA_HDRLEN;) {
 		nl_parse(nl_data(of), of->nla_len - NLA_HDRLEN, group, CTRL_ATTR_MCAST_GRP_MAX);
 		if (!strcmp(nl_string(group[CTRL_ATTR_MCAST_GRP_NAME]), mcgrp_name))
 			*mcgrp = nl_u32(group[CTRL_ATTR_MCAST_GRP_ID]);
 		left -= NLA_ALIGN(of->nla_len) < left ? NLA_ALIGN(of->nla_len) : left;
 		of = (const struct nlattr *)((const char *)of + NLA_ALIGN(of->nla_len));
 	}
-	return at[CTRL_ATTR_FAMILY_ID] ? *(const uint16_t *)nl_data(at[CTRL_ATTR_FAMILY_ID]) : -ENOENT;
+	return at[CTRL_ATTR_FAMILY_ID] ? *(const uint16_t *)nl_data(at[CTRL_ATTR_FAMILY_ID]) :
+					 -ENOENT;
 }
 
 /*
- * Reads answers until the dump is over. How many, or -errno as the kernel says; @fn gets each, @intr
- * whether something came or went meanwhile.
+ * Reads answers until the dump is over. How many, or -errno as the kernel says; @fn gets each,
+ * @intr whether something came or went meanwhile.
  */
-static inline int nl_answers(int fd, bool *intr, void (*fn)(void *arg, const struct nlmsghdr *msg, const struct nl_attrs *attrs),
+static inline int nl_answers(int fd, bool *intr,
+			     void (*fn)(void *arg, const struct nlmsghdr *msg,
+					const struct nl_attrs *attrs),
 			     void *arg)
 {
 	static char buf[NL_BUF];
@@ -168,7 +177,8 @@ static inline int nl_answers(int fd, bool *intr, void (*fn)(void *arg, const str
 
 		if (got < 0)
 			return -errno;
-		for (msg = (struct nlmsghdr *)buf; NLMSG_OK(msg, left); msg = NLMSG_NEXT(msg, left)) {
+		for (msg = (struct nlmsghdr *)buf; NLMSG_OK(msg, left);
+		     msg = NLMSG_NEXT(msg, left)) {
 			struct nl_attrs attrs;
 
 			if (msg->nlmsg_flags & NLM_F_DUMP_INTR && intr)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two mappings: what may be mapped how, what they say, and that a GPU's driver can pin them for long. */
+/*
+ * The two mappings: what may be mapped how, what they say, and that a GPU's driver can pin them for
+ * long.
+ */
 #include "common.h"
 #include "kselftest_harness.h"
 #include "pin/gsched_pin.h"
@@ -115,7 +118,10 @@ TEST_F(page, window_of_a_task)
 	EXPECT_GE(4 * GSCHED_CAPSM, arb->slot[3].window);
 }
 
-/* A launch under a lease that the arbiter was not told of is found when the lease ends, and goes by its own page */
+/*
+ * A launch under a lease that the arbiter was not told of is found when the lease ends, and goes by
+ * its own page
+ */
 TEST_F(page, leased_launch_is_found)
 {
 	const volatile struct gsched_arb_page *arb = map_arb(self->fd, &self->req);
@@ -152,7 +158,10 @@ TEST_F(page, leased_launch_is_found)
 	close(other);
 }
 
-/* The same, but the client notices that its lease was withdrawn and submits what the arbiter found already */
+/*
+ * The same, but the client notices that its lease was withdrawn and submits what the arbiter found
+ * already
+ */
 TEST_F(page, leased_launch_is_submitted_too)
 {
 	volatile struct gsched_cl_page *cl = map_cl(self->fd, &self->req);
@@ -229,7 +238,9 @@ FIXTURE_TEARDOWN(pin)
 
 static int pin(int fd, const volatile void *address, unsigned int pages, bool write)
 {
-	struct gsched_pin_range range = { .address = (uintptr_t)address, .pages = pages, .write = write };
+	struct gsched_pin_range range = { .address = (uintptr_t)address,
+					  .pages = pages,
+					  .write = write };
 
 	return xioctl(fd, GSCHED_PIN_PIN, &range);
 }
@@ -243,7 +254,8 @@ static unsigned long long peek(int fd, size_t offset)
 
 TEST_F(pin, client_page_both_ways)
 {
-	struct gsched_pin_word word = { .offset = offsetof(struct gsched_cl_page, slot[3].start_ns), .value = 12345 };
+	struct gsched_pin_word word = { .offset = offsetof(struct gsched_cl_page, slot[3].start_ns),
+					.value = 12345 };
 
 	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, pin(self->pin, self->cl, 2, true));
@@ -276,7 +288,10 @@ TEST_F(pin, limit_is_seen_through_the_pin)
 	EXPECT_EQ(WHOLE, peek(self->pin, window));
 }
 
-/* Unmapped, closed, and still pinned: the pin keeps its pages, and the GPU that reads them finds no capacity */
+/*
+ * Unmapped, closed, and still pinned: the pin keeps its pages, and the GPU that reads them finds no
+ * capacity
+ */
 TEST_F(pin, outlives_mapping_and_file)
 {
 	const size_t window = offsetof(struct gsched_arb_page, slot[1].window);

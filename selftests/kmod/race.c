@@ -51,7 +51,8 @@ static void *looker(void *arg)
 
 	while (!stop) {
 		for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-			snprintf(path, sizeof(path), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(), files[i]);
+			snprintf(path, sizeof(path), SYSFS "/" DEV_NAME "/tasks/%d/%s", getpid(),
+				 files[i]);
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 			if (fd >= 0 && read(fd, text, sizeof(text)) < 0 && errno != ENODEV)
 				abort();

@@ -92,20 +92,40 @@ static int attached(int from, int to)
 	return 0;
 }
 
+/* How many files of @path can be read that are not among @settings; -errno */
+static int readable_beyond(const char *path, const char *settings)
+{
+	char text[4096], word[300];
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+	int readable = 0;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		snprintf(word, sizeof(word), " %s ", entry->d_name);
+		if (entry->d_type == DT_REG && !strstr(settings, word) &&
+		    slurp(text, sizeof(text), "%s/%s", path, entry->d_name) != -EACCES) {
+			printf("# %s/%s can be read\n", path, entry->d_name);
+			readable++;
+		}
+	}
+	closedir(dir);
+	return readable;
+}
+
 static int onlooker(int from, int to)
 {
 	char text[4096], path[256];
-	struct dirent *entry;
-	int pid, readable = 0;
-	DIR *dir;
 
-	pid = hear(from);
-	snprintf(path, sizeof(path), TASKS "/%d", pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && slurp(text, sizeof(text), "%s/%s", path, entry->d_name) != -EACCES)
-			readable++;
-	tell(to, dir ? readable : -errno);
+	snprintf(path, sizeof(path), TASKS "/%d", hear(from));
+	tell(to, readable_beyond(path, ""));
+	tell(to, readable_beyond(SYSFS "/" DEV_NAME,
+				 " sms uuid mode mode_current policy policy_fault plan switch_us "
+				 "max_overhead max_slowdown clients_max uevent "));
+	tell(to, readable_beyond(ROOT "/a",
+				 " capsm.max capsm.min capsm.reserve gpu.weight gpu.priority "
+				 "gpu.latency_target_us gpu.band procs cgroup owner "));
 	tell(to, slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands"));
 	tell(to, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat"));
 	tell(to, slurp(text, sizeof(text), ROOT "/a/gpu.stat"));
@@ -124,6 +144,8 @@ TEST_F(strangers, others_see_no_times)
 	EXPECT_EQ(0, hear(o.from));
 	pid = hear(o.from);
 	tell(p.to, pid);
+	EXPECT_EQ(0, hear(p.from));
+	EXPECT_EQ(0, hear(p.from));
 	EXPECT_EQ(0, hear(p.from));
 	EXPECT_EQ(-EACCES, hear(p.from));
 	EXPECT_EQ(-EACCES, hear(p.from));
@@ -528,6 +550,64 @@ TEST_F(strangers, quotas_of_a_client)
 	EXPECT_EQ(5 * GSCHED_CAPSM / 2, arb->slot[0].window);
 	EXPECT_EQ(7, arb->header.priority);
 	munmap((void *)arb, info.arb_size);
+}
+
+#define CG	"/sys/fs/cgroup/gsched-charged"
+
+static long long charged(void)
+{
+	char text[64];
+
+	return slurp(text, sizeof(text), CG "/memory.current") > 0 ? atoll(text) : -1;
+}
+
+/* Of a cgroup: the pages of 40 clients, more than is charged in advance; what groups take */
+static int spender(int from, int to)
+{
+	struct gsched_attach req;
+	char path[256];
+	long long before;
+	int i, ret = 0;
+
+	if (put("0", CG "/cgroup.procs"))
+		return 1;
+	before = charged();
+	for (i = 0; i < 40 && !ret; i++)
+		ret = attach_as(gopen(), 0, &req);
+	tell(to, ret);
+	tell(to, (int)((charged() - before) / (40 * (req.arb_size + req.cl_size) / 100)));
+	before = charged();
+	for (i = 0; i < 300 && !ret; i++) {
+		snprintf(path, sizeof(path), ROOT "/a/%d", i);
+		ret = mkdir(path, 0755);
+	}
+	tell(to, ret);
+	tell(to, (int)((charged() - before) / 300));
+	while (i--) {
+		snprintf(path, sizeof(path), ROOT "/a/%d", i);
+		rmdir(path);
+	}
+	hear(from);
+	return 0;
+}
+
+/* Memory that a process has the module take counts as its own: its cgroup's limit holds */
+TEST_F(strangers, memory_is_charged)
+{
+	struct other o;
+
+	if (put("+memory", "/sys/fs/cgroup/cgroup.subtree_control"))
+		SKIP(return, "no memory controller");
+	ASSERT_EQ(0, mkdir(CG, 0755));
+	o = start(0, spender);
+	EXPECT_EQ(0, hear(o.from));
+	/* per cent of the pages alone */
+	EXPECT_LT(70, hear(o.from));
+	EXPECT_EQ(0, hear(o.from));
+	EXPECT_LT(1000, hear(o.from));
+	EXPECT_EQ(0, end(&o));
+	while (rmdir(CG) && errno == EBUSY)
+		usleep(10000);
 }
 
 TEST_HARNESS_MAIN

@@ -34,12 +34,14 @@ FIXTURE_TEARDOWN(trace)
 	free(self->text);
 }
 
-static int seen(char *text, const char *event, unsigned int slot, unsigned int seq, unsigned int limit)
+static int seen(char *text, const char *event, unsigned int slot, unsigned int seq,
+		unsigned int limit)
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "%s: device=" DEV_NAME " pid=%d slot=%u seq=%u limit=%u wait_ns=",
-		 event, getpid(), slot, seq, limit);
+	snprintf(line, sizeof(line),
+		 "%s: device=" DEV_NAME " pid=%d slot=%u seq=%u limit=%u wait_ns=", event, getpid(),
+		 slot, seq, limit);
 	return strstr(text, line) != NULL;
 }
 
@@ -55,7 +57,8 @@ TEST_F(trace, grant_evict_grow_done)
 	EXPECT_TRUE(seen(self->text, "gsched_grant", 3, 42, WHOLE));
 	EXPECT_TRUE(seen(self->text, "gsched_evict", 3, 42, 4 * GSCHED_CAPSM));
 	EXPECT_TRUE(seen(self->text, "gsched_grow", 3, 42, 6 * GSCHED_CAPSM));
-	EXPECT_NE(NULL, strstr(self->text, "gsched_done: device=" DEV_NAME)) TH_LOG("%s", self->text);
+	EXPECT_NE(NULL, strstr(self->text, "gsched_done: device=" DEV_NAME))
+		TH_LOG("%s", self->text);
 }
 
 /* Who comes, asks and goes, and what the device does about it */
@@ -81,7 +84,8 @@ TEST_F(trace, attach_submit_policy)
 	EXPECT_NE(NULL, strstr(self->text, line));
 	snprintf(line, sizeof(line), "gsched_lease: device=" DEV_NAME " pid=%d old=", getpid());
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
-	EXPECT_NE(NULL, strstr(self->text, "gsched_policy: device=" DEV_NAME " policy=wfq why=\"\""));
+	EXPECT_NE(NULL,
+		  strstr(self->text, "gsched_policy: device=" DEV_NAME " policy=wfq why=\"\""));
 	EXPECT_NE(NULL, strstr(self->text, "gsched_decision: device=" DEV_NAME " decisions="));
 	EXPECT_NE(NULL, strstr(self->text, "clients=1 active=1 ns="));
 	snprintf(line, sizeof(line), "gsched_detach: device=" DEV_NAME " pid=%d id=", getpid());
@@ -102,27 +106,33 @@ TEST_F(trace, band)
 	close(other);
 	ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/trace"), 0);
 	/* two bands of equal weight: what the driver would give them */
-	snprintf(line, sizeof(line), "gsched_band: device=" DEV_NAME " pid=%d slice_us=2048 flags=alone bands=2 share=%u in_flight_us=0",
+	snprintf(line, sizeof(line),
+		 "gsched_band: device=" DEV_NAME
+		 " pid=%d slice_us=2048 flags=alone bands=2 share=%u in_flight_us=0",
 		 getpid(), GSCHED_SHARE_ALL);
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
 	snprintf(line, sizeof(line),
-		 "gsched_band: device=" DEV_NAME " pid=%d slice_us=2048 flags=report|alone bands=2 share=%u in_flight_us=0",
+		 "gsched_band: device=" DEV_NAME
+		 " pid=%d slice_us=2048 flags=report|alone bands=2 share=%u in_flight_us=0",
 		 getpid(), GSCHED_SHARE_ALL / 2);
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
 	snprintf(line, sizeof(line),
-		 "gsched_band: device=" DEV_NAME " pid=%d slice_us=0 flags=report|alone bands=1 share=%u in_flight_us=0",
+		 "gsched_band: device=" DEV_NAME
+		 " pid=%d slice_us=0 flags=report|alone bands=1 share=%u in_flight_us=0",
 		 getpid(), GSCHED_SHARE_ALL / 2);
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
 }
 
 TEST_F(trace, formats)
 {
-	static const char *const events[] = { "gsched_grant", "gsched_evict", "gsched_grow", "gsched_done" };
+	static const char *const events[] = { "gsched_grant", "gsched_evict", "gsched_grow",
+					      "gsched_done" };
 	unsigned int i;
 
 	RETURN_IF_SKIPPED();
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
-		ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/events/gsched/%s/format", events[i]), 0);
+		ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/events/gsched/%s/format", events[i]),
+			  0);
 		EXPECT_NE(NULL, strstr(self->text, "limit"));
 	}
 	ASSERT_GT(slurp(self->text, 1 << 16, TRACING "/events/gsched/gsched_band/format"), 0);

@@ -78,8 +78,8 @@ static int begin_to_wait(int holds, int waits)
 	struct gsched_submit whole = task(0, 1, GSCHED_SUBMIT_NOWAIT);
 
 	whole.tier = GSCHED_TIER_LAUNCH;
-	if (attach(holds, GSCHED_ATTACH_MPS) || put("0", ROOT "/a/procs") || attach(waits, GSCHED_ATTACH_MPS) ||
-	    xioctl(holds, GSCHED_IOC_SUBMIT, &whole))
+	if (attach(holds, GSCHED_ATTACH_MPS) || put("0", ROOT "/a/procs") ||
+	    attach(waits, GSCHED_ATTACH_MPS) || xioctl(holds, GSCHED_IOC_SUBMIT, &whole))
 		return -1;
 	submit(waits, 0, 1, GSCHED_SUBMIT_NOWAIT);
 	return 0;
@@ -184,7 +184,8 @@ TEST_F(trigger, wrong)
 	static const char *const bad[] = {
 		"", "some", "some 1", "some 100000 499999", "some 100000 10000001", "some 0 500000",
 		"some 500001 500000", "any 100000 500000", "some 100000 500000 1", "some -1 500000",
-		"some 99999999999999999999 500000", "some 1e5 500000", "some  100000 500000", "Some 100000 500000",
+		"some 99999999999999999999 500000", "some 1e5 500000", "some  100000 500000",
+		"Some 100000 500000",
 	};
 	static const char embedded[] = "0 some 100000\0 500000";
 	int fd, other, pressure = open(ROOT "/a/gpu.pressure", O_RDONLY | O_CLOEXEC);
@@ -200,7 +201,8 @@ TEST_F(trigger, wrong)
 	memset(text, ' ', sizeof(text));
 	EXPECT_EQ(-1, write(fd, text, 64));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, write(fd, mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 20));
+	EXPECT_EQ(-1,
+		  write(fd, mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 20));
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-EINVAL, write_text(fd, "some 100000 500000"));
 	EXPECT_EQ(-EINVAL, write_text(fd, "-1 some 100000 500000"));
@@ -223,7 +225,10 @@ TEST_F(trigger, wrong)
 	snprintf(text, sizeof(text), "%d some 100000 500000", other);
 	EXPECT_EQ(-EBADF, write_text(fd, text));
 	close(other);
-	/* after all that the file is what it was: one trigger, then no client; and the other way round */
+	/*
+	 * after all that the file is what it was: one trigger, then no client; and the other way
+	 * round
+	 */
 	snprintf(text, sizeof(text), "%d some 100000 500000", pressure);
 	EXPECT_EQ(0, write_text(fd, text));
 	EXPECT_EQ(-EBUSY, write_text(fd, text));

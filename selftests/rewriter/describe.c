@@ -179,8 +179,9 @@ static void limits(void)
 	unsigned int list[] = { 1, 0 };
 	struct gsr_kernel kernel = {
 		.name = "k", .reason = "rewritten", .param_size = 12, .params = 2, .layout = params,
-		.references = references, .n_references = 1, .references_offset = 16, .launch_offset = 32, .variables = list,
-		.n_variables = 2, .resume_points = 3, .save_fixed = 64, .save_thread = 8,
+		.references = references, .n_references = 1, .references_offset = 16,
+		.launch_offset = 32, .variables = list, .n_variables = 2, .resume_points = 3,
+		.restarts = true, .save_fixed = 64, .save_thread = 8,
 	};
 	struct gsr_rewrite rw = {
 		.addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel,

@@ -363,7 +363,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
-		ok(strstr(rw->ptx, "__gsr0_task") && strstr(rw->ptx, "$_0_body:"),
+		ok(strstr(rw->ptx, "$_0_task") && strstr(rw->ptx, "$_0_body:"),
 		   "prefixes that the input does not use");
 	}
 }
@@ -376,15 +376,16 @@ struct expected {
 
 /* Where block-tasks can be left, and why not: of all kernels of the file */
 static void points(const char *name, const char *text, size_t n, const struct expected *expected,
-		   unsigned int n_expected)
+		   unsigned int n_expected, enum gsr_restart restart)
 {
-	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
+	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true,
+					  .restart = restart };
 	struct gsr_rewrite rw = { 0 };
 	struct gsr_error err;
 	unsigned int i;
 
 	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK,
-		"%s: the resumable form", name))
+		"%s: the %s form", name, restart ? "restarted" : "resumable"))
 		return;
 	ok(rw.n_kernels == n_expected, "%s: %u kernels", name, rw.n_kernels);
 	for (i = 0; i < n_expected; i++) {
@@ -392,11 +393,32 @@ static void points(const char *name, const char *text, size_t n, const struct ex
 		const char *reason = k && k->resume_reason ? k->resume_reason : "",
 			*want = expected[i].reason ? expected[i].reason : "";
 
-		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want),
+		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want) &&
+			k->restarts == (restart == GSR_RESTART_ALWAYS && k->resume_points),
 			"%s: %u points%s%s", expected[i].kernel, expected[i].n,
 			*want ? ", " : "", want))
 			printf("# %u points, %s\n", k ? k->resume_points : 0, reason);
 	}
+	gsr_rewrite_free(&rw);
+}
+
+/* Only what cannot be resumed begins again */
+static void restarted_instead(const char *text, size_t n)
+{
+	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true,
+					  .restart = GSR_RESTART_INSTEAD };
+	const struct gsr_kernel *k;
+	struct gsr_rewrite rw = { 0 };
+	struct gsr_error err;
+
+	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "restarted instead"))
+		return;
+	k = find_kernel(&rw, "long_array");
+	ok(k && k->resume_points && !k->restarts && k->save_thread, "long_array is resumed");
+	k = find_kernel(&rw, "too_long");
+	ok(k && k->resume_points && k->restarts && !k->save_thread &&
+	   gsr_save_stride(k, 1024, 1 << 16) == sizeof(struct gsr_record),
+	   "too_long, with too large an array, begins again: its record has the ids only");
 	gsr_rewrite_free(&rw);
 }
 
@@ -438,14 +460,35 @@ static void all_points(const char *path, const char *text, size_t n)
 		{ "reserved", 0, "reserved shared memory" },
 	};
 
+	static const char once[] = "not once a thread of the block has finished";
+	static const char stored[] =
+		"a loop or barrier has no point: the block could read what it stored before";
+	static const char done[] =
+		"a loop or barrier has no point: an atomic or the like before must not be repeated";
+	static const struct expected restarts[] = {
+		{ "uneven", 1, once }, { "counts", 1, once }, { "two_loops", 1, stored },
+		{ "stores_first", 0, stored }, { "adds_first", 0, done },
+		{ "calls_first", 0, done }, { "repeats", 1, NULL }, { "may_alias", 0, stored },
+		{ "tells_time", 0, stored }, { "tiles", 1, NULL }, { "tiles_early", 2, once },
+	};
+
 	if (strstr(path, "/lanes.ptx"))
-		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes));
+		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes),
+		       GSR_RESTART_NEVER);
 	if (strstr(path, "/locals.ptx"))
-		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals));
+		restarted_instead(text, n);
+	if (strstr(path, "/locals.ptx"))
+		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals),
+		       GSR_RESTART_NEVER);
 	if (strstr(path, "/barriers.ptx"))
-		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers));
+		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers),
+		       GSR_RESTART_NEVER);
 	if (strstr(path, "/waits.ptx"))
-		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits));
+		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits),
+		       GSR_RESTART_NEVER);
+	if (strstr(path, "/restarts.ptx"))
+		points("restarts", text, n, restarts, sizeof(restarts) / sizeof(*restarts),
+		       GSR_RESTART_ALWAYS);
 }
 
 /* What the product launches by default does without is there on demand only */
@@ -527,7 +570,7 @@ static void param_address(void)
 
 		snprintf(name, sizeof(name), "param_address %u", i);
 		snprintf(text, sizeof(text), "%s%s%s", head, cases[i].text, tail);
-		points(name, text, strlen(text), &expected, 1);
+		points(name, text, strlen(text), &expected, 1, GSR_RESTART_NEVER);
 	}
 }
 
