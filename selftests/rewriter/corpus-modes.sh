@@ -85,6 +85,11 @@ ok $? "a table that cannot be written: status 1, message"
 "$run" --pairs 0 >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q -- '--pairs: a number from 1' "$tmp/out"
 ok $? "no pairs: status 2"
+"$run" --order sideways >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q '^usage: ' "$tmp/out"
+ok $? "an order that does not exist: status 2"
+"$run" "${timing[@]}" --kernel nn --order strict --fetch-ns 5000 >"$tmp/out" 2>&1
+ok $? "another order and fetch are timed"
 "$run" --sanitizer --overhead >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q '^corpus-gpu: --overhead under a sanitizer would time the sanitizer' \
 	"$tmp/out"

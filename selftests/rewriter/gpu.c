@@ -26,6 +26,7 @@ static const char usage[] =
 	"                  [--limit-by rank|worker] [--static]\n"
 	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] "
 	"[--target-ms N] [--all-workers]\n"
+	"                  [--fetch-ns N] [--order strict|stripes]\n"
 	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump "
 	"DIR] [--list]\n"
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted "
@@ -51,6 +52,9 @@ static const char usage[] =
 	"  --arch N     PTX for sm_N at most, though the device takes better\n"
 	"  --pairs N    of timings (40)\n"
 	"  --all-workers  time as many workers as fit, and not as many as are fastest\n"
+	"  --fetch-ns N  aim at so much work in a fetch, in place of the interposer's choice\n"
+	"  --order O    of block-tasks: strict or stripes, likewise; not for kernels that may "
+	"wait\n"
 	"  --target-ms N  at least so long a kernel, where more of the same blocks may run (10)\n"
 	"  --table F    write the table there, - for the standard output (-)\n"
 	"  --json F     write all numbers there as JSON\n"
@@ -333,7 +337,8 @@ static bool limit_of(const char *word, uint32_t *limit)
 int main(int argc, char **argv)
 {
 	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1,
-				 .arch = UINT_MAX, .pairs = 40, .target_ms = 10, .tune = true,
+				 .arch = UINT_MAX, .pairs = 40, .order = -1, .target_ms = 10,
+				 .tune = true,
 				 .limit = ANY_LIMIT };
 	const char *table = "-", *json = NULL;
 	struct gpu_report device = { 0 };
@@ -383,6 +388,11 @@ int main(int argc, char **argv)
 			rounds_given = true;
 		} else if (!strcmp(a, "--pairs"))
 			o.pairs = (unsigned int)number(a, v, 1, 100000);
+		else if (!strcmp(a, "--fetch-ns"))
+			o.fetch_ns = (unsigned int)number(a, v, 1, 10000000);
+		else if (!strcmp(a, "--order") && v &&
+			 (!strcmp(v, "strict") || !strcmp(v, "stripes")))
+			o.order = strcmp(v, "strict") ? GSR_ORDER_STRIPES : GSR_ORDER_STRICT;
 		else if (!strcmp(a, "--target-ms"))
 			o.target_ms = (unsigned int)number(a, v, 1, 10000);
 		else if (!strcmp(a, "--table") && v)

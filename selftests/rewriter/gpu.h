@@ -33,6 +33,9 @@ struct gpu_options {
 	bool ranges;			/* static ones, where the kernel does with them */
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
+	/* what is timed in place of the interposer's choice; 0, -1: that */
+	unsigned int fetch_ns;
+	int order;
 	bool simulated;			/* the device */
 	bool tune;			/* the number of workers, before that is measured */
 };
