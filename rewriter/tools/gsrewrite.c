@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable] [--restart]
- * [--modes]: rewrites the kernels of PTX, a fat binary or an executable. Exit status: 0 at least
- * one kernel was rewritten, 1 none could be, 2 the input is malformed or cannot be read, 64 usage.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable]
+ * [--restart] [--modes]: rewrites the kernels of PTX, a fat binary or an executable. Exit status: 0
+ * at least one kernel was rewritten, 1 none could be, 2 the input is malformed or cannot be read,
+ * 64 usage.
  *
  * In: the command line and files. Out: the twins' PTX, a report. Assumes nothing.
  */

@@ -179,7 +179,8 @@ static void limits(void)
 	struct gsr_kernel kernel = {
 		.name = "k", .reason = "rewritten", .param_size = 12, .references = references,
 		.n_references = 1, .references_offset = 16, .launch_offset = 32, .variables = list,
-		.n_variables = 2, .resume_points = 3, .restarts = true, .save_fixed = 64, .save_thread = 8,
+		.n_variables = 2, .resume_points = 3, .restarts = true, .save_fixed = 64,
+		.save_thread = 8,
 	};
 	struct gsr_rewrite rw = {
 		.addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel,
@@ -233,7 +234,7 @@ static void head(void)
 {
 	static const struct { unsigned int at; uint32_t value; const char *what; } bad[] = {
 		{ 0, 0x7b7b7b7b, "another kind of file" },
-		{ 4, 2, "another form" },
+		{ 4, 1, "another form" },
 		{ 8, GSR_ABI_VERSION + 1, "another ABI" },
 		{ 14, UINT32_MAX, "four billion variables" },
 		{ 14, 4097, "too many variables" },
