@@ -48,6 +48,9 @@ ok $? "--limit-by what there is not: status 2"
 "$run" --resumable --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 &&
 	grep -q 'resume points$' "$tmp/out"
 ok $? "--resumable"
+"$run" --restart --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 &&
+	grep -q '^# 2 resume points$' "$tmp/out"
+ok $? "--restart"
 "$run" --sanitizer --kernel tr >"$tmp/out" 2>&1 && grep -q '^# 5 runs' "$tmp/out"
 ok $? "--sanitizer: few rounds"
 mkdir "$tmp/corpus"

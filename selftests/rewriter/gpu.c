@@ -21,8 +21,8 @@
 #define START_S		60	/* to start the driver, compile and load */
 
 static const char usage[] =
-	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer "
-	"[--tool T]] [--rounds N]\n"
+	"usage: corpus-gpu [--overhead] [--resumable|--restart] [--full] [--small] [--real] "
+	"[--sanitizer [--tool T]] [--rounds N]\n"
 	"                  [--limit-by rank|worker] [--static]\n"
 	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] "
 	"[--target-ms N] [--all-workers]\n"
@@ -32,6 +32,7 @@ static const char usage[] =
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted "
 	"twin is gone; print a table\n"
 	"  --resumable  twins that can also leave a block-task in its middle\n"
+	"  --restart    twins that begin such a block-task again\n"
 	"  --full       sizes for a real device\n"
 	"  --real       only kernels that have such sizes: what programs do, not one thing that "
 	"rewriting could break\n"
@@ -363,6 +364,10 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(a, "--all-workers")) {
 			o.tune = false;
+			continue;
+		}
+		if (!strcmp(a, "--restart")) {
+			o.resumable = o.restart = true;
 			continue;
 		}
 		if (!strcmp(a, "--static")) {

@@ -22,7 +22,7 @@ struct gpu_options {
 	uint64_t seed;
 	bool full;			/* sizes for a real device */
 	bool real;			/* only kernels that have such sizes */
-	bool resumable;
+	bool resumable, restart;	/* the latter only with the former */
 	const char *tool;		/* of compute-sanitizer: leave out what it is wrong about;
 					 * or NULL */
 	bool one_launch;		/* at a time: the driver is not asked about a stream while
