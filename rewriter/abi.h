@@ -8,19 +8,20 @@
  * workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into
  * PTX by the rewriter, so they are fixed by assertion.
  *
- * What a worker does. Thread 0 starts for all and fetches first, then the first warp to finish does,
- * in a resumable twin thread 0; the others wait at a barrier and read the result from shared memory.
- * The thread that fetched nothing leaves for all.
+ * What a worker does. Thread 0 starts for all and fetches first, then the first warp to finish
+ * does, in a resumable twin thread 0; the others wait at a barrier and read the result from shared
+ * memory. The thread that fetched nothing leaves for all.
  *  1. Start: claim a position. By rank: the worker claims a place on its SM, a clear bit of the
  *     lower half of control.sm[%smid], the lowest one, but with GSR_LAUNCH_WHOLE another one is
  *     tried first, so that not all compete for it. The task's first worker on the SM also claims a
  *     rank for it, a clear bit of control.ranks below the relay / 1024, rounded up, and stores
  *     it with GSR_RANK_KNOWN to the upper half of the word, where later workers read it.
- *     position = rank * 1024 + place * weight. By index (GSR_LAUNCH_BY_INDEX, of twins made with gsr_options.modes): the
- *     worker claims a clear bit of control.sm (64 a word) below relay / weight. position = index *
- *     weight. The search for a rank or an index starts at launch.first + %ctaid.x and wraps. If none is free the position is one that no window includes. So a
- *     window counts the SMs, or the workers, that are there. The worker that sets control.started
- *     stamps stat.start_ns and stores the relay's window to stat.seen_limit.
+ *     position = rank * 1024 + place * weight. By index (GSR_LAUNCH_BY_INDEX, of twins made with
+ *     gsr_options.modes): the worker claims a clear bit of control.sm (64 a word) below relay /
+ *     weight. position = index * weight. The search for a rank or an index starts at launch.first +
+ *     %ctaid.x and wraps. If none is free the position is one that no window includes. So a window
+ *     counts the SMs, or the workers, that are there. The worker that sets control.started stamps
+ *     stat.start_ns and stores the relay's window to stat.seen_limit.
  *  2. Scheduling point: load the window and its expiry (16 bytes, one L2 access) from
  *     control.copy[%ctaid.x & last_copy]. With GSR_LAUNCH_WHOLE the launcher has initialised the
  *     copies; else a worker that starts fills its copy from control.relay and control.next_poll. If
@@ -43,7 +44,8 @@
  *     back.
  *     A resumable twin first resumes a record that waits, if there is one. It fetches new
  *     block-tasks one at a time and takes a free record for each; if none is free this block-task
- *     runs to its end.
+ *     runs to its end. One that restarts runs the record's block-task from its beginning, and
+ *     without polls once it has done so GSR_RESTARTS_MAX times.
  *  4. Run the body for these, then 2. A resumable twin also polls, as in 2, in loops and barriers
  *     of the body. If it must leave, all threads save their state to the record, which waits then,
  *     and the worker leaves early; its block-task is not counted as run.

@@ -201,8 +201,8 @@ void gsr_uniform(struct gsr_arena *scratch, struct gsr_fn *fn, bool warp, enum g
 /* analyse.c: scans all functions, before calls through pointers are resolved (devirtualise.c) */
 void gsr_analyse(struct gsr_pass *p);
 /*
- * Builds the graph, the def-use index and divergence; to be called again when a pass has changed the
- * function
+ * Builds the graph, the def-use index and divergence; to be called again when a pass has changed
+ * the function
  */
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
@@ -303,8 +303,8 @@ struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_fn *fn,
 bool gsr_is_based(struct gsr_based *t, const char *name);
 
 /*
- * effects.c: what a thread of the kernel may have done before a statement that it must not do again,
- * where the block-task begins again. gsr_has_effects(): false if there is no such thing in it.
+ * effects.c: what a thread of the kernel may have done before a statement that it must not do
+ * again, where the block-task begins again. gsr_has_effects(): false if there is no such thing.
  */
 enum gsr_effect {
 	GSR_EFFECT_STORE = 1,		/* it could read what it stored */

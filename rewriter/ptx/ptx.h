@@ -115,7 +115,7 @@ struct gsr_stmt {
 		struct gsr_insn *insn;
 		struct gsr_var *var;
 		const char *label;	/* LABEL */
-		const char *text;	/* DIRECTIVE, with its label ("p: .callprototype …") and ';'
+		const char *text;	/* DIRECTIVE, with its label ("p: .callprototype") and ';'
 					 * as written */
 	};
 };

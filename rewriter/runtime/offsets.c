@@ -64,6 +64,10 @@ static __attribute__((used)) void offsets(void)
 	CONSTANT(GSR_LAUNCH_BY_INDEX);
 	CONSTANT(GSR_LAUNCH_WHOLE);
 	CONSTANT(GSR_LAUNCH_TOGETHER);
+	/* how load_launch in position.ptx and ignore_window test them */
+	_Static_assert(GSR_LAUNCH_WHOLE > (GSR_LAUNCH_BY_INDEX | GSR_LAUNCH_TOGETHER) &&
+			       GSR_LAUNCH_NO_WINDOW == 1u << 31,
+		       "the highest flag, and the sign");
 
 	FIELD(control, relay);
 	FIELD(control, next_poll);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The twins' own shared variables, and where they lie: in the kernel, in front of everything else; or,
- * if device functions name them too, in the module. The assembler places a kernel's variables in the
- * order of their declarations, then the module's, then those of functions. For kernels whose shared
- * addresses must keep their low bits (alignment.c) they take a multiple of GSR_ALIGNED bytes:
+ * The twins' own shared variables, and where they lie: in the kernel, in front of everything else;
+ * or, if device functions name them too, in the module. The assembler places a kernel's variables
+ * in the order of their declarations, then the module's, then those of functions. For kernels whose
+ * shared addresses must keep their low bits (alignment.c) they take a multiple of GSR_ALIGNED
+ * bytes:
  * - in the kernel: all other variables and dynamic shared memory move by exactly that;
  * - in the module they stand behind its other variables: only dynamic shared memory moves.
  *
@@ -21,7 +22,8 @@ struct part {
 	unsigned int size;
 };
 
-static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own, struct part part[GSR_OWN_MAX])
+static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own,
+			  struct part part[GSR_OWN_MAX])
 {
 	unsigned int n = 0;
 
@@ -35,8 +37,10 @@ static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own, s
 	if (own->warpsync)
 		part[n++] = (struct part){ "#gathers", p->warpsync_size };
 	if (own->own_warpsync)
-		part[n++] = (struct part){ "#own_gathers",
-					   own->aligned && !own->inside ? UP(own->own_warpsync, GSR_ALIGNED) : own->own_warpsync };
+		part[n++] =
+			(struct part){ "#own_gathers", own->aligned && !own->inside ?
+							       UP(own->own_warpsync, GSR_ALIGNED) :
+							       own->own_warpsync };
 	return n;
 }
 
@@ -61,7 +65,9 @@ unsigned int gsr_own_bytes(const struct gsr_pass *p, const struct gsr_own *own, 
 	if (own->inside && own->aligned)
 		return fill_up(part, n);
 	for (i = 0; i < n; i++)
-		sum += wide && !own->inside && strcmp(part[i].name, "#own_gathers") ? UP(part[i].size, GSR_ALIGNED) : part[i].size;
+		sum += wide && !own->inside && strcmp(part[i].name, "#own_gathers") ?
+			       UP(part[i].size, GSR_ALIGNED) :
+			       part[i].size;
 	return sum;
 }
 
@@ -75,12 +81,14 @@ void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gs
 		fill_up(part, n);
 	for (i = 0; i < n; i++)
 		if (own->inside || !strcmp(part[i].name, "#own_gathers"))
-			gsr_insert(p, f, at, gsr_sprintf(p->arena, ".shared .align %u .b8 %s[%u];",
-							 own->inside && own->aligned && !i ? GSR_ALIGNED : 16,
-							 part[i].name, part[i].size));
+			gsr_insert(p, f, at,
+				   gsr_sprintf(p->arena, ".shared .align %u .b8 %s[%u];",
+					       own->inside && own->aligned && !i ? GSR_ALIGNED : 16,
+					       part[i].name, part[i].size));
 }
 
-struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, bool wide, unsigned int *n)
+struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, bool wide,
+				unsigned int *n)
 {
 	struct gsr_var **vars = gsr_alloc_array(p->arena, GSR_OWN_MAX, sizeof(struct gsr_var *));
 	struct part part[GSR_OWN_MAX];
@@ -90,8 +98,12 @@ struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, b
 	for (i = 0; i < *n; i++) {
 		vars[i] = gsr_alloc(p->arena, sizeof(**vars));
 		*vars[i] = (struct gsr_var){
-			.space = "shared", .align = 16, .type = "b8", .name = gsr_expand(p, part[i].name),
-			.dims = { wide ? UP(part[i].size, GSR_ALIGNED) : part[i].size }, .n_dims = 1,
+			.space = "shared",
+			.align = 16,
+			.type = "b8",
+			.name = gsr_expand(p, part[i].name),
+			.dims = { wide ? UP(part[i].size, GSR_ALIGNED) : part[i].size },
+			.n_dims = 1,
 		};
 	}
 	return vars;
@@ -107,12 +119,16 @@ static uint64_t static_shared(const struct gsr_closure *c)
 		for (s = c->fns[i]->f->first; s && c->fns[i]->shared; s = s->next)
 			if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
 			    !(s->var->linkage && !strcmp(s->var->linkage, "extern")))
-				size = (size + gsr_var_align(s->var) - 1) / gsr_var_align(s->var) * gsr_var_align(s->var) + gsr_var_size(s->var);
+				size = (size + gsr_var_align(s->var) - 1) / gsr_var_align(s->var) *
+					       gsr_var_align(s->var) +
+				       gsr_var_size(s->var);
 		for (k = 0; k < c->fns[i]->n_vars; k++) {
 			const struct gsr_var *v = c->fns[i]->vars[k];
 
 			if (!(v->linkage && !strcmp(v->linkage, "extern")))
-				size = (size + gsr_var_align(v) - 1) / gsr_var_align(v) * gsr_var_align(v) + gsr_var_size(v);
+				size = (size + gsr_var_align(v) - 1) / gsr_var_align(v) *
+					       gsr_var_align(v) +
+				       gsr_var_size(v);
 		}
 	}
 	return size;
@@ -128,10 +144,12 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 			shared += 4 * (GSR_MBARRIERS_MAX + 1);
 			break;
 		}
-	shared += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) + (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
+	shared += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
+		  (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
 		  (c->fns[0]->warpsync ? p->warpsync_size : 0);
 	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
-		return gsr_sprintf(p->arena, "%llu bytes of static shared memory leave no room for ours",
+		return gsr_sprintf(p->arena,
+				   "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);
 	return NULL;
 }

@@ -119,7 +119,8 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 		printf("%s%s%s", i ? ", " : "  takes handles for ", k->references[i].name,
 		       i + 1 < k->n_references ? "" : "\n");
 	if (k->restarts)
-		printf("  left at %u points, from where the block begins again\n", k->resume_points);
+		printf("  left at %u points, from where the block begins again\n",
+		       k->resume_points);
 	else if (k->resume_points)
 		printf("  resumable at %u points, saves %u bytes a block and %u a thread\n",
 		       k->resume_points, k->save_fixed, k->save_thread);

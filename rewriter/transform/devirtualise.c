@@ -325,7 +325,8 @@ static const char *refusal_of(const struct gsr_pass *p, const struct gsr_fn *fn)
 			if (!slot->known)
 				return gsr_sprintf(
 					p->arena,
-					"indirect call of functions that kernels may have replaced in %s",
+					"indirect call of functions that kernels may have "
+					"replaced in %s",
 					slot->in->name);
 			n++;
 		}

@@ -218,7 +218,8 @@ static void bind_param(struct calls *w, struct gsr_function *g, struct gsr_stmt 
 	} else if (!move_of(w, decl->var)) {
 		w->why = gsr_sprintf(
 			a,
-			"parameter of type %s of a device function that ends threads or holds barriers",
+			"parameter of type %s of a device function that ends threads or "
+			"holds barriers",
 			type);
 	} else {
 		insert_move(w, g, at, gsr_sprintf(a, "%s %%r, %%q;", move_of(w, decl->var)),
@@ -309,7 +310,8 @@ static void note_access(struct calls *w, const struct gsr_insn *insn)
 
 		if (v && v->used)
 			v->wrong =
-				"address of a parameter of a device function that ends threads or holds barriers";
+				"address of a parameter of a device function that ends threads "
+				"or holds barriers";
 		for (k = 0; k < o->n_items; k++) {
 			unsigned int size;
 
@@ -320,7 +322,8 @@ static void note_access(struct calls *w, const struct gsr_insn *insn)
 				v->wrong =
 					insn->op == GSR_OP_CALL ?
 						"parameter variable of several calls" :
-						"address of a parameter of a device function that ends threads or holds barriers";
+						"address of a parameter of a device function that "
+						"ends threads or holds barriers";
 				continue;
 			}
 			size = insn->n_mods ? gsr_type_size(insn->mods[insn->n_mods - 1]) : 0;
@@ -467,7 +470,8 @@ static void merge_facts(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_
 		if (k < fn->n) \
 			continue; \
 		if (fn->n >= fn->room) { \
-			void *grown_ = gsr_alloc_array(p->arena, fn->n * 2 + 4, sizeof(*fn->list)); \
+			void *grown_ = gsr_alloc_array(p->arena, fn->n * 2 + 4, \
+						       sizeof(*fn->list)); \
 			if (fn->n) \
 				memcpy(grown_, fn->list, fn->n * sizeof(*fn->list)); \
 			fn->list = grown_; \

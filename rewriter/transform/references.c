@@ -22,25 +22,33 @@ unsigned int gsr_references(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_ke
 	k->references = list;
 	k->n_references = fn->n_textures;
 	for (i = 0; i < fn->n_textures; i++)
-		list[i] = (struct gsr_reference){ .name = fn->textures[i]->name, .surface = gsr_is_surface(fn->textures[i]) };
+		list[i] = (struct gsr_reference){ .name = fn->textures[i]->name,
+						  .surface = gsr_is_surface(fn->textures[i]) };
 	for (s = fn->f->first; s && fn->n_textures; s = s->next) {
 		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++) {
-			o = s->insn->opnds[i].kind == GSR_OPND_ADDR ? &s->insn->opnds[i].items[0] : NULL;
+			o = s->insn->opnds[i].kind == GSR_OPND_ADDR ? &s->insn->opnds[i].items[0] :
+								      NULL;
 			if (!o || o->kind != GSR_OPND_SYM)
 				continue;
-			for (which = 0; which < fn->n_textures && list[which].name != o->name; which++)
+			for (which = 0; which < fn->n_textures && list[which].name != o->name;
+			     which++)
 				;
 			if (which == fn->n_textures)
 				continue;
-			gsr_insert(p, fn->f, s, gsr_sprintf(p->arena, "ld.param.u64 %%#t%u, [#references+%u];", inserted, 8 * which));
+			gsr_insert(p, fn->f, s,
+				   gsr_sprintf(p->arena, "ld.param.u64 %%#t%u, [#references+%u];",
+					       inserted, 8 * which));
 			*o = (struct gsr_operand){
 				.kind = GSR_OPND_REG,
-				.name = gsr_intern_str(p->arena, gsr_expand(p, gsr_sprintf(p->arena, "%%#t%u", inserted))),
+				.name = gsr_intern_str(
+					p->arena,
+					gsr_expand(p, gsr_sprintf(p->arena, "%%#t%u", inserted))),
 			};
 			inserted++;
 		}
 	}
 	if (inserted)
-		gsr_insert(p, fn->f, fn->f->first, gsr_sprintf(p->arena, ".reg .b64 %%#t<%u>;", inserted));
+		gsr_insert(p, fn->f, fn->f->first,
+			   gsr_sprintf(p->arena, ".reg .b64 %%#t<%u>;", inserted));
 	return inserted;
 }

@@ -77,7 +77,8 @@ static const char *place_named(const struct gsr_operand *o)
 	unsigned int i;
 
 	for (i = 0; o->kind == GSR_OPND_REG && tied_to_place[i].name; i++)
-		if (o->name[1] == tied_to_place[i].name[1] && !strcmp(o->name, tied_to_place[i].name))
+		if (o->name[1] == tied_to_place[i].name[1] &&
+		    !strcmp(o->name, tied_to_place[i].name))
 			return tied_to_place[i].why;
 	for (i = 0; i < o->n_items && !why; i++)
 		why = place_named(&o->items[i]);
@@ -618,9 +619,11 @@ static const char *no_point_reason(const struct plan *pl, const struct gsr_resum
 		return "a loop has no point: too many have one";
 	if (head->first->kind != GSR_STMT_LABEL ||
 	    (pl->warp_sync && head->split_warp && pl->lanes_awaited[l->head]))
-		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
+		return "a loop has no point: its lanes may be apart while others of the warp are "
+		       "waited for";
 	if (pl->awaited && pl->awaited[l->head])
-		return "a loop has no point: others may wait for its threads at a barrier with a thread count";
+		return "a loop has no point: others may wait for its threads at a barrier with a "
+		       "thread count";
 	return no_restart_reason(pl, l->head, head->first);
 }
 

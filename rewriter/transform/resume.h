@@ -10,15 +10,15 @@
 #include "transform.h"
 
 struct gsr_point {
-	struct gsr_stmt *at;		/* the barrier, or the statement behind which a loop checks */
+	struct gsr_stmt *at;		/* the barrier, or what a loop checks behind */
 	bool warp;			/* the lanes of a warp must decide together */
 	const char **regs;		/* live registers, which are saved */
 	const struct gsr_var **vars;	/* their declarations */
-	bool *based;			/* by register: a parameter's address, saved as offset (params.c) */
+	bool *based;			/* by register: a parameter's address (params.c) */
 	unsigned int n_regs, words;	/* words: 32-bit words that the registers take */
 	struct gsr_stmt *head, *last;	/* of a contiguous loop: its label and its back edge */
 	unsigned int insns;		/* instructions of that loop; 0: not contiguous */
-	const struct gsr_insn **remat;	/* recompute the live registers that are not saved (remat.c) */
+	const struct gsr_insn **remat;	/* recompute live registers in place of saving (remat.c) */
 	unsigned int n_remat;
 	unsigned int weight;		/* instructions charged to a thread here: even */
 };
@@ -27,7 +27,7 @@ struct gsr_point {
 struct gsr_saved {
 	const char *name;
 	unsigned int size, align;
-	unsigned int offset;		/* shared: in the record; local: words into the thread's part */
+	unsigned int offset;		/* in the record; local: words into the thread's part */
 };
 
 /*
@@ -38,14 +38,17 @@ struct gsr_saved {
 #define GSR_RESUME_BACK		-3
 
 struct gsr_resume {
-	/* the sites first, in the order of gsr_convert_barriers(); if in_place, only those outside loops */
+	/*
+	 * the sites first, in the order of gsr_convert_barriers(); if in_place, only those outside
+	 * loops
+	 */
 	struct gsr_point *points;
 	unsigned int n_sites, n_points;
 	struct gsr_saved *shared, *local;
 	unsigned int n_shared, n_local;
 	const char *dynamic;		/* a name of dynamic shared memory, or NULL */
 	unsigned int fixed;		/* bytes of a record in front of dynamic shared memory */
-	unsigned int words;		/* 32-bit words per thread; the first is the number of its point */
+	unsigned int words;		/* of 32 bits per thread; the first: its point */
 	int id;				/* the twin's own barrier */
 	bool early, cp_async;
 	bool red;			/* some sites are reductions */
@@ -56,9 +59,9 @@ struct gsr_resume {
 };
 
 /*
- * The plan, with @restart of points from where the block-task begins again, and in *@note which loops have no point, or NULL. Returns NULL, with the reason in
- * *@note, if the kernel can be left between block-tasks only. Must run before the kernel's
- * barriers are converted.
+ * The plan, with @restart of points from where the block-task begins again; and in *@note which
+ * loops have no point, or NULL. Returns NULL, with the reason in *@note, if the kernel can be left
+ * between block-tasks only. Must run before the kernel's barriers are converted.
  */
 struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 				   const struct gsr_closure *c, bool early, int id, bool restart,

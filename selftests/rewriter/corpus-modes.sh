@@ -48,6 +48,9 @@ ok $? "--limit-by what there is not: status 2"
 "$run" --resumable --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 &&
 	grep -q 'resume points$' "$tmp/out"
 ok $? "--resumable"
+"$run" --restart --rounds 3 --kernel lavamd >"$tmp/out" 2>&1 &&
+	grep -q '^# 2 resume points$' "$tmp/out"
+ok $? "--restart"
 "$run" --sanitizer --kernel tr >"$tmp/out" 2>&1 && grep -q '^# 5 runs' "$tmp/out"
 ok $? "--sanitizer: few rounds"
 mkdir "$tmp/corpus"
@@ -85,6 +88,11 @@ ok $? "a table that cannot be written: status 1, message"
 "$run" --pairs 0 >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q -- '--pairs: a number from 1' "$tmp/out"
 ok $? "no pairs: status 2"
+"$run" --order sideways >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q '^usage: ' "$tmp/out"
+ok $? "an order that does not exist: status 2"
+"$run" "${timing[@]}" --kernel nn --order strict --fetch-ns 5000 >"$tmp/out" 2>&1
+ok $? "another order and fetch are timed"
 "$run" --sanitizer --overhead >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q '^corpus-gpu: --overhead under a sanitizer would time the sanitizer' \
 	"$tmp/out"

@@ -398,6 +398,7 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 	/* every other one by chance, and where they are asked for */
 	static bool modes;
 	struct gsr_options ro = { .size = sizeof(ro), .name = path, .resumable = o->resumable,
+				  .restart = o->restart ? GSR_RESTART_ALWAYS : GSR_RESTART_NEVER,
 				  .look = o->full ? 0 : LOOK };
 	struct gsr_error err = { 0 };
 	unsigned int i;

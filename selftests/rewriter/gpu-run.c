@@ -343,7 +343,7 @@ static bool run_twin(struct gpu *g, struct run *run, uint64_t window)
 void gpu_defaults(struct gpu *g)
 {
 	g->arg.poll_ns = GI_POLL_NS;
-	g->arg.fetch_ns = GI_FETCH_NS;
+	g->arg.fetch_ns = g->o->fetch_ns ? (float)g->o->fetch_ns : GI_FETCH_NS;
 	g->arg.fetch_max = GI_FETCH_MAX;
 	g->arg.workers = g->sms * (unsigned int)g->r->per_sm[1];
 	g->arg.flags = g->o->limit == ANY_LIMIT ? 0 : g->o->limit;

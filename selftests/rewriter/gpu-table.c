@@ -110,7 +110,10 @@ bool gpu_table(const char *path, const struct gpu_row *rows, unsigned int n,
 		"pairs; times by the device's events, launch parameters as the interposer's.\n\n",
 		device->device, device->arch, device->sms, device->driver / 1000,
 		device->driver % 1000 / 10,
-		o->resumable ? "; twins that can leave block-tasks in their middle" : "", o->pairs);
+		o->restart   ? "; twins that leave block-tasks in their middle, to begin again" :
+		o->resumable ? "; twins that can leave block-tasks in their middle" :
+			       "",
+		o->pairs);
 	fprintf(f, "| file | kernel | blocks x threads | block-task, us | original, ms: median "
 		"(p99) | twin | overhead, %%: median (quartiles) | original's drift, %% | "
 		"registers | blocks per SM | evicted after, us: median (most) | file's load, "

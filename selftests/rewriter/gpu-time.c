@@ -63,7 +63,11 @@ static bool prepare(struct bench *b, bool twin)
 	memcpy(g->arg.grid, b->grid, sizeof(g->arg.grid));
 	g->arg.weight = GSCHED_CAPSM / b->per_sm;
 	g->arg.workers = g->sms * b->per_sm;
-	gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, b->block_ns);
+	if (g->o->order < 0)
+		gi_order(&g->arg, g->arg.ranges || g->pair.desc->waits, b->block_ns);
+	else
+		gsr_launch_order(&g->arg, g->o->order, g->arg.workers,
+				 (unsigned int)((uint64_t)g->arg.fetch_ns / (b->block_ns + 1)));
 	g->arg.flags |= GSR_LAUNCH_WHOLE;
 	gsr_control_init(g->control_copy, gpu_whole(g));
 	GPU_TRY(cuMemcpyHtoDAsync(g->control, g->control_copy, sizeof(struct gsr_control),

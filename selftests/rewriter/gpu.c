@@ -21,16 +21,18 @@
 #define START_S		60	/* to start the driver, compile and load */
 
 static const char usage[] =
-	"usage: corpus-gpu [--overhead] [--resumable] [--full] [--small] [--real] [--sanitizer "
-	"[--tool T]] [--rounds N]\n"
+	"usage: corpus-gpu [--overhead] [--resumable|--restart] [--full] [--small] [--real] "
+	"[--sanitizer [--tool T]] [--rounds N]\n"
 	"                  [--limit-by rank|worker] [--static]\n"
 	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] "
 	"[--target-ms N] [--all-workers]\n"
+	"                  [--fetch-ns N] [--order strict|stripes]\n"
 	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump "
 	"DIR] [--list]\n"
 	"  --overhead   then time original and twin in turns, full size, and how soon an evicted "
 	"twin is gone; print a table\n"
 	"  --resumable  twins that can also leave a block-task in its middle\n"
+	"  --restart    twins that begin such a block-task again\n"
 	"  --full       sizes for a real device\n"
 	"  --real       only kernels that have such sizes: what programs do, not one thing that "
 	"rewriting could break\n"
@@ -51,6 +53,9 @@ static const char usage[] =
 	"  --arch N     PTX for sm_N at most, though the device takes better\n"
 	"  --pairs N    of timings (40)\n"
 	"  --all-workers  time as many workers as fit, and not as many as are fastest\n"
+	"  --fetch-ns N  aim at so much work in a fetch, in place of the interposer's choice\n"
+	"  --order O    of block-tasks: strict or stripes, likewise; not for kernels that may "
+	"wait\n"
 	"  --target-ms N  at least so long a kernel, where more of the same blocks may run (10)\n"
 	"  --table F    write the table there, - for the standard output (-)\n"
 	"  --json F     write all numbers there as JSON\n"
@@ -333,7 +338,8 @@ static bool limit_of(const char *word, uint32_t *limit)
 int main(int argc, char **argv)
 {
 	struct gpu_options o = { .rounds = 20, .scale = 1, .timeout_s = 10, .seed = 1,
-				 .arch = UINT_MAX, .pairs = 40, .target_ms = 10, .tune = true,
+				 .arch = UINT_MAX, .pairs = 40, .order = -1, .target_ms = 10,
+				 .tune = true,
 				 .limit = ANY_LIMIT };
 	const char *table = "-", *json = NULL;
 	struct gpu_report device = { 0 };
@@ -360,6 +366,10 @@ int main(int argc, char **argv)
 			o.tune = false;
 			continue;
 		}
+		if (!strcmp(a, "--restart")) {
+			o.resumable = o.restart = true;
+			continue;
+		}
 		if (!strcmp(a, "--static")) {
 			o.ranges = true;
 			continue;
@@ -383,6 +393,11 @@ int main(int argc, char **argv)
 			rounds_given = true;
 		} else if (!strcmp(a, "--pairs"))
 			o.pairs = (unsigned int)number(a, v, 1, 100000);
+		else if (!strcmp(a, "--fetch-ns"))
+			o.fetch_ns = (unsigned int)number(a, v, 1, 10000000);
+		else if (!strcmp(a, "--order") && v &&
+			 (!strcmp(v, "strict") || !strcmp(v, "stripes")))
+			o.order = strcmp(v, "strict") ? GSR_ORDER_STRIPES : GSR_ORDER_STRICT;
 		else if (!strcmp(a, "--target-ms"))
 			o.target_ms = (unsigned int)number(a, v, 1, 10000);
 		else if (!strcmp(a, "--table") && v)

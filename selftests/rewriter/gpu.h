@@ -22,7 +22,7 @@ struct gpu_options {
 	uint64_t seed;
 	bool full;			/* sizes for a real device */
 	bool real;			/* only kernels that have such sizes */
-	bool resumable;
+	bool resumable, restart;	/* the latter only with the former */
 	const char *tool;		/* of compute-sanitizer: leave out what it is wrong about;
 					 * or NULL */
 	bool one_launch;		/* at a time: the driver is not asked about a stream while
@@ -33,6 +33,9 @@ struct gpu_options {
 	bool ranges;			/* static ones, where the kernel does with them */
 	bool overhead;
 	unsigned int pairs, target_ms;	/* of overhead */
+	/* what is timed in place of the interposer's choice; 0, -1: that */
+	unsigned int fetch_ns;
+	int order;
 	bool simulated;			/* the device */
 	bool tune;			/* the number of workers, before that is measured */
 };

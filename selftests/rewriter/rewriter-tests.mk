@@ -39,14 +39,18 @@ $(B)/bench/corpus/.copied: $(CORPUS)
 	$(call Q,COPY)cp $^ $(@D)
 	@touch $@
 
-$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c gpu-reference.c gpu-run.c gpu-time.c gpu-table.c gpu-tools.c) selftests/vgpu/test-rewrite-launch.c libgsched/cuda/code/tune.c) \
+$(B)/bench/corpus-gpu: $(call objs,$(addprefix selftests/rewriter/,gpu.c gpu-module.c gpu-memory.c \
+	gpu-reference.c gpu-run.c gpu-time.c gpu-table.c gpu-tools.c) \
+	selftests/vgpu/test-rewrite-launch.c libgsched/cuda/code/tune.c) \
 		$(B)/lib/libgsr.a $(B)/vgpu/libcuda.so.1 $(B)/bench/corpus/.copied
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(B)/vgpu \
+		-l:libcuda.so.1 -Wl,--allow-shlib-undefined -lm
 
 $(B)/test/corpus-vgpu: $(B)/bench/corpus-gpu
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=corpus-$$$$\n' >$@
+	@printf 'trap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >>$@
 	@printf 'LD_LIBRARY_PATH=%s %s --rounds 6 --scale 8 "$$@"\n' $(B)/vgpu $< >>$@
 	@chmod +x $@
 
@@ -57,14 +61,16 @@ $(B)/test/corpus-modes: selftests/rewriter/corpus-modes.sh $(B)/bench/corpus-gpu
 TESTS += $(B)/test/corpus-modes
 FAST_TESTS += $(B)/test/corpus-modes
 
-# Correct programs that compute-sanitizer is wrong about, and what holds it against them; for a device, as corpus-gpu
+# Correct programs that compute-sanitizer is wrong about, and what holds it against them; for a
+# device, as corpus-gpu
 PROGS += $(B)/bench/race-patterns $(B)/bench/sanitizer
 TESTS += $(B)/test/race-patterns
 FAST_TESTS += $(B)/test/race-patterns
 
 $(B)/bench/race-patterns: $(call objs,selftests/rewriter/race-patterns.c) $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 \
+		-Wl,--allow-shlib-undefined
 
 $(B)/bench/sanitizer: selftests/rewriter/sanitizer.sh $(B)/bench/race-patterns $(B)/bench/corpus-gpu
 	@mkdir -p $(@D)
@@ -72,7 +78,8 @@ $(B)/bench/sanitizer: selftests/rewriter/sanitizer.sh $(B)/bench/race-patterns $
 
 $(B)/test/race-patterns: $(B)/bench/race-patterns
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=patterns-$$$$\ntrap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexport VGPU_NAME=patterns-$$$$\n' >$@
+	@printf 'trap "rm -f /dev/shm/$$VGPU_NAME" EXIT\n' >>$@
 	@printf 'LD_LIBRARY_PATH=%s %s "$$@"\n' $(B)/vgpu $< >>$@
 	@chmod +x $@
 
@@ -85,7 +92,8 @@ rewriter-corpus:
 .PHONY: rewriter-corpus-clang
 rewriter-corpus-clang:
 	set -e; cd selftests/rewriter/corpus; for f in functions grids returns shared; do \
-		clang -x cuda --cuda-device-only --cuda-gpu-arch=sm_75 -nocudainc -nocudalib -fdeclspec -include clang.h \
+		clang -x cuda --cuda-device-only --cuda-gpu-arch=sm_75 -nocudainc -nocudalib \
+			-fdeclspec -include clang.h \
 			-Xclang -target-feature -Xclang +ptx64 -O2 -S $$f.cu -o $$f.clang.ptx; done
 
 # Images as nvcc makes them
@@ -94,13 +102,16 @@ $(B)/test/rewriter-jit: $(call objs,selftests/rewriter/jit.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ -ldl -o $@
 
-$(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite $(B)/vgpu/libcuda.so.1 $(B)/test/rewriter-jit
+$(B)/test/rewriter-toolchain: selftests/rewriter/toolchain.sh $(B)/bin/gsrewrite \
+	$(B)/vgpu/libcuda.so.1 $(B)/test/rewriter-jit
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu $(B)/test/rewriter-jit >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s %s %s\n' $< $(B)/bin/gsrewrite $(B)/vgpu \
+		$(B)/test/rewriter-jit >$@
 	@chmod +x $@
 
-# PTX of Triton, Numba, CUB, Thrust and CUTLASS, made anew; needs the network, nvcc and some gigabytes. With GROUPS=toolkit what
-# nvcc brings, and no network. Then a program of CUB's and Thrust's algorithms under gschedd --policy chaos
+# PTX of Triton, Numba, CUB, Thrust and CUTLASS, made anew; needs the network, nvcc and some
+# gigabytes. With GROUPS=toolkit what nvcc brings, and no network. Then a program of CUB's and
+# Thrust's algorithms under gschedd --policy chaos
 .PHONY: check-packages
 check-packages: all
 	selftests/rewriter/packages/run $(B) $(GROUPS)

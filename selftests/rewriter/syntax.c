@@ -104,7 +104,8 @@ static const char *const constructs[] = {
 	"!.pragma \"nounroll\";",
 	"!.section .debug_str { $L: .b8 1, 2 \n .b32 $L }", "!.alias a, b;",
 	"!.func f () .noreturn { trap; }",
-	"!.entry k2 (.param .u64 .ptr .global .align 16 p, .param .align 8 .b8 q[24]) .maxntid 256, 1, 1 .minnctapersm 2 { ret; }",
+	"!.entry k2 (.param .u64 .ptr .global .align 16 p, .param .align 8 .b8 q[24]) "
+	".maxntid 256, 1, 1 .minnctapersm 2 { ret; }",
 	"!.entry k2 () .pragma \"enable_smem_spilling\"; { ret; }",
 	"!.common .global .f64 d = 0d3FF0000000000000;",
 	"!.global .v4 .f32 v[2];", "!.global .f32 pi = 3.14159e0;",
@@ -124,7 +125,8 @@ static const char *const constructs[] = {
 	"mov.u64 %rd1, sym+8;", "bar.red.popc.u32 %r1, 0, 64, !%p1;",
 	"elect.sync _|%p1, 0xFFFFFFFF;",
 	"mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;",
-	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
+	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+		"[%r1], [%rd1, {%r2, %r3}], [%r4];",
 	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2}, {%r1}, {%r2}, {%f1, %f2};",
 	"frobnicate.u32 %r1;",
 	"add.u32 %r1, %r2, (1 + 2) * 3 << 4;", "mov.u32 %r1, 0b1010U;", ".reg .b32 %q<21>;",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Random kernels, original against twin. make check runs a share of them; --count 10000 --seed N for the long run
-GEN_SRCS := $(addprefix selftests/fuzz/gen/,tree.c kernel.c statements.c leaves.c sync.c functions.c)
+# Random kernels, original against twin. make check runs a share of them; --count 10000 --seed N
+# for the long run
+GEN_SRCS := $(addprefix selftests/fuzz/gen/,tree.c kernel.c statements.c leaves.c sync.c \
+	functions.c)
 PROGS += $(B)/bench/gsr-gen
 TESTS += $(B)/test/fuzz-twins $(B)/test/fuzz-twins-share
 FAST_TESTS += $(B)/test/fuzz-twins
@@ -9,7 +11,8 @@ $(B)/bench/gsr-gen: $(call objs,selftests/fuzz/gen/gsr-gen.c $(GEN_SRCS))
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-$(B)/test/fuzz-twins: $(call objs,$(addprefix selftests/fuzz/gen/,test-twins.c reduce.c) $(GEN_SRCS) $(VGPU_TWINS_SRCS) $(VGPU_EXEC_SRCS)) \
+$(B)/test/fuzz-twins: $(call objs,$(addprefix selftests/fuzz/gen/,test-twins.c reduce.c) \
+	$(GEN_SRCS) $(VGPU_TWINS_SRCS) $(VGPU_EXEC_SRCS)) \
 		$(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 

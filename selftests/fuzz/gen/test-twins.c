@@ -105,7 +105,8 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 	}
 	total.restarts += g->restarts;
 	if (resumable && !g->resume_points)
-		note_reason(restart ? total.not_restarted : total.unsplit, g->resume_reason ? g->resume_reason : "no reason");
+		note_reason(restart ? total.not_restarted : total.unsplit,
+			    g->resume_reason ? g->resume_reason : "no reason");
 	for (i = 0; i < runs; i++)
 		if (!twins_compare(f, t, seed * 1000 + i, why, size))
 			return DIFFERS;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# awk -v dir=DIR -f split.awk FILE.ptx...: each function or variable of a module as a module of its own: small seeds
+# awk -v dir=DIR -f split.awk FILE.ptx...: each function or variable of a module as a module of its
+# own: small seeds
 function flush() {
 	if (item != "") {
 		out = sprintf("%s/%s-%d", dir, name, ++n)
@@ -17,7 +18,8 @@ FNR == 1 {
 }
 /^[.](version|target|address_size)/ { head = head $0 "\n"; next }
 /^[ \t]*\/\// || /^[ \t]*[.]loc/ || /^$/ { next }
-/^[.](visible|weak|extern|entry|func|global|const|shared|section|file|pragma|alias|common)/ && !inside { flush() }
+/^[.](visible|weak|extern|entry|func|global|const|shared|section|file|pragma|alias|common)/ &&
+	!inside { flush() }
 { item = item $0 "\n" }
 /^{/ { inside = 1 }
 /^}/ { inside = 0 }
