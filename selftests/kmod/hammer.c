@@ -273,7 +273,8 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 	}
 	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, "
 	       "%lu devices, %lu clocks, %lu triggers\n",
-	       rounds[0], rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6], rounds[7]);
+	       rounds[0], rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6],
+	       rounds[7]);
 	fflush(stdout);
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(1, stat_of(text, "clients"));
