@@ -42,8 +42,9 @@ static void op_set_window(struct gsc_task *task, enum gsc_change why)
 					 [GSC_EVICT] = GSCHED_EVENT_EVICT,
 					 [GSC_GROW] = GSCHED_EVENT_GROW };
 	struct client *c = client_of(task->client);
-	struct gsched_event ev = { .type = type[why], .slot = task->slot, .seq = task->seq,
-				   .window = task->window, .time_ns = c->dev->core.now };
+	struct gsched_event ev = { .size = sizeof(ev), .type = type[why], .slot = task->slot,
+				   .seq = task->seq, .window = task->window,
+				   .time_ns = c->dev->core.now };
 
 	trace_event(name[why], task, c->dev->core.now);
 	monitor_task(task, name[why], c->dev->core.now);
@@ -84,6 +85,7 @@ static void op_set_band(struct gsc_client *core, const struct gsc_arb *old)
 				old->flags != core->arb.flags))
 		monitor_band(c);
 	conn_band(c->conn);
+	nvml_watch();
 }
 
 static void op_policy_changed(struct gsc_device *core)
@@ -154,22 +156,23 @@ int client_submit(struct client *c, struct gsched_submit *req, bool launched)
 	submitting = err ? NULL : task;
 	gsc_commit(&c->dev->core, now);
 	submitting = NULL;
-	if (!err)
-		err = gsc_answer(task);
-	if (!err || err == -EAGAIN) {
-		req->window = err ? 0 : task->window;
-		conn_window_sent(c->conn, req->slot, err ? 0 : task->window);
-	}
+	if (err)
+		return err;
+	req->state = gsc_task_state(task);
+	req->window = task->window;
+	conn_window_sent(c->conn, req->slot, task->window);
 	/* the client reads no reply: send an event if the window is not the one that it used */
-	if (launched && (!err || err == -EAGAIN) && req->window != before) {
+	if (launched && req->window != before) {
 		struct gsched_event ev = {
-			.type = err ? GSCHED_EVENT_EVICT : GSCHED_EVENT_GRANT,
+			.size = sizeof(ev),
+			.type = req->state == GSCHED_STATE_QUEUED ? GSCHED_EVENT_EVICT :
+								    GSCHED_EVENT_GRANT,
 			.slot = req->slot, .seq = req->seq, .window = req->window, .time_ns = now,
 		};
 
 		conn_event(c->conn, req->slot, &ev);
 	}
-	return err;
+	return 0;
 }
 
 int client_complete(struct client *c, const struct gsched_complete *req)

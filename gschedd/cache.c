@@ -60,17 +60,17 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;	/* the first object is this program */
 }
 
-void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags,
+void cache_key(const void *image, size_t size, size_t name_size, uint32_t arch, uint32_t flags,
 	       uint8_t key[CACHE_KEY])
 {
-	uint64_t words[4] = { GSR_ABI_VERSION, arch, flags, size };
+	uint64_t words[5] = { GSR_ABI_VERSION, arch, flags, size, name_size };
 	SHA2_CTX ctx;
 
 	SHA256Init(&ctx);
 	SHA256Update(&ctx, (const uint8_t *)MAGIC, sizeof(MAGIC));
 	dl_iterate_phdr(add_build_id, &ctx);
 	SHA256Update(&ctx, (const uint8_t *)words, sizeof(words));
-	SHA256Update(&ctx, image, size);
+	SHA256Update(&ctx, image, size + name_size);
 	SHA256Final(key, &ctx);
 }
 

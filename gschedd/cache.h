@@ -24,8 +24,11 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e);	/* caller f
 void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e);
 void cache_close(void);
 
-/* The key of an image for an architecture and GSP_REWRITE_* flags, with this rewriter's build. */
-void cache_key(const void *image, size_t size, uint32_t arch, uint32_t flags,
+/*
+ * The key of an image, which a kernel's name of @name_size bytes follows, for an architecture and
+ * GSP_REWRITE_* flags, with this rewriter's build.
+ */
+void cache_key(const void *image, size_t size, size_t name_size, uint32_t arch, uint32_t flags,
 	       uint8_t key[CACHE_KEY]);
 
 #endif /* GSCHEDD_CACHE_H */

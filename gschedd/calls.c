@@ -18,7 +18,7 @@
 struct call_ctx {
 	struct conn *conn;
 	const struct gsp_header *h;
-	void *body;			/* the call's structure, zero-filled */
+	void *body;			/* the call's structure */
 	int *in_fds;			/* a handler takes one over by setting it to -1 */
 	int fds[GSP_MAX_FDS];		/* for the reply */
 	unsigned int n_fds;
@@ -30,7 +30,6 @@ struct call {
 	int (*fn)(struct call_ctx *ctx);
 	uint16_t size;			/* of the structure; 0: none */
 	uint8_t in_fds, out_fds;
-	uint16_t min_size;		/* of its first version; 0: the same */
 	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* what state.c must save */
 };
 
@@ -40,8 +39,7 @@ static int call_info(struct call_ctx *ctx)
 
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
-	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY;
+	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS;
 	info->devices = n_devices;
 	return 0;
 }
@@ -94,14 +92,14 @@ static int call_submit(struct call_ctx *ctx)
 	bool nowait = req->flags & GSCHED_SUBMIT_NOWAIT;
 	int err;
 
-	if (req->flags & ~GSCHED_SUBMIT__ALL || req->__reserved)
+	if (req->flags & ~GSCHED_SUBMIT__ALL)
 		return -EOPNOTSUPP;
 	if (ctx->h->flags & GSP_FLAG_ASYNC && !nowait)
 		return -EINVAL;
 	if (!conn->client)
 		return conn->gone ? -ENODEV : -ENOTCONN;
 	err = client_submit(conn->client, req, ctx->h->flags & GSP_FLAG_ASYNC);
-	if (err == -EAGAIN && !nowait) {
+	if (!err && req->state == GSCHED_STATE_QUEUED && !nowait) {
 		conn->wait[req->slot].cookie = ctx->h->cookie;
 		conn->wait[req->slot].req = *req;
 		conn->waiting |= 1ull << req->slot;
@@ -137,7 +135,7 @@ static int call_rewrite(struct call_ctx *ctx)
 	const struct gsp_rewrite *req = ctx->body;
 	int err;
 
-	if (req->flags & ~GSP_REWRITE__ALL || req->__reserved)
+	if (req->flags & ~GSP_REWRITE__ALL)
 		return -EOPNOTSUPP;
 	err = rewrite_request(ctx->conn, ctx->h, req, ctx->in_fds[0]);
 	if (!err) {
@@ -349,13 +347,10 @@ static const struct call calls[] = {
 	[GSP_INFO]		= { call_info, sizeof(struct gsched_info) },
 	[GSP_DEVICE_ADD]	= { call_device_add, sizeof(struct gsched_device_add) },
 	[GSP_DEVICE_DEL]	= { call_device_del, sizeof(struct gsched_device_del) },
-	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2,
-				    offsetof(struct gsched_attach, channel_group) },
-	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit), 0, 0,
-				    offsetof(struct gsched_submit, stream) },
+	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2 },
+	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
-	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report), 0, 0,
-				    offsetof(struct gsched_report, block_us) },
+	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
 	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group),
 				    .saves = SAVES_GROUPS },
@@ -376,8 +371,7 @@ static const struct call calls[] = {
 };
 
 /*
- * Checks the caller's structure of `size` bytes: a shorter one is extended with zeroes, the tail of
- * a longer one must be zero.
+ * Checks the caller's structure of `size` bytes: the tail of a longer one than ours must be zero.
  */
 static int check_size(struct packet *p, size_t len, const struct call *call, uint32_t *size)
 {
@@ -388,10 +382,8 @@ static int check_size(struct packet *p, size_t len, const struct call *call, uin
 	if (len < sizeof(*size))
 		return -EINVAL;
 	memcpy(size, p->body, sizeof(*size));
-	if (*size < (call->min_size ? call->min_size : call->size) || *size != len)
+	if (*size < call->size || *size != len)
 		return -EINVAL;
-	if (len < call->size)
-		memset(p->body + len, 0, call->size - len);
 	for (size_t i = call->size; i < len; i++)
 		if (p->body[i])
 			return -E2BIG;

@@ -128,11 +128,6 @@ found:
 	/* no event is sent for this band: the caller reads the page once it has mapped it */
 	gsc_commit(&dev->core, now_ns());
 	conn->client = c;
-	/*
-	 * a client that attaches with the first version of the structure would take the event for
-	 * one of a slot
-	 */
-	conn->bands = req->size > offsetof(struct gsched_attach, channel_group);
 	monitor_client(c, "client-add");
 	device_settle(dev);
 
@@ -174,7 +169,7 @@ void client_detach(struct client *c)
 	else
 		gsc_client_detach(&c->core, now_ns());
 	monitor_client(c, "client-delete");
-	c->conn->bands = c->conn->band_due = false;
+	c->conn->band_due = false;
 	c->conn->client = NULL;
 	client_free(c);
 	device_settle(dev);

@@ -123,7 +123,7 @@ void conn_event(struct conn *conn, unsigned int slot, const struct gsched_event 
 
 void conn_band(struct conn *conn)
 {
-	if (!conn->bands)
+	if (!conn->client)
 		return;
 	conn->band_due = true;
 	conn_dirty(conn);
@@ -158,8 +158,10 @@ static int send_answer(struct conn *conn, unsigned int slot)
 	struct gsched_submit req = conn->wait[slot].req;
 	size_t len = conn->wait[slot].len;
 
-	if (!req.window && !conn->wait[slot].err)
+	if (!conn->wait[slot].err) {
+		req.state = GSCHED_STATE_GRANTED;
 		req.window = window_of(conn, slot);
+	}
 	memcpy(p.body, &req, len < sizeof(req) ? len : sizeof(req));
 	return send_packet(conn, &p, sizeof(p.h) + len, NULL, 0);
 }
@@ -172,6 +174,14 @@ static int send_event(struct conn *conn, const struct gsched_event *event)
 	} p = { .h = { .type = GSP_EVENT }, .ev = *event };
 
 	return send_packet(conn, &p, sizeof(p), NULL, 0);
+}
+
+/* One that concerns no slot */
+static int send_event_of_client(struct conn *conn, uint32_t type)
+{
+	const struct gsched_event ev = { .size = sizeof(ev), .type = type, .time_ns = now_ns() };
+
+	return send_event(conn, &ev);
 }
 
 /* Replies first, then grants, then events, so that an event of a slot never overtakes its grant. */
@@ -210,15 +220,13 @@ static int conn_flush(struct conn *conn)
 		conn->events &= conn->events - 1;
 	}
 	if (conn->band_due) {
-		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_BAND,
-							       .time_ns = now_ns() });
+		err = send_event_of_client(conn, GSCHED_EVENT_BAND);
 		if (err)
 			return err;
 		conn->band_due = false;
 	}
 	if (conn->gone_due) {
-		err = send_event(conn, &(struct gsched_event){ .type = GSCHED_EVENT_GONE,
-							       .time_ns = now_ns() });
+		err = send_event_of_client(conn, GSCHED_EVENT_GONE);
 		if (err)
 			return err;
 		conn->gone_due = false;

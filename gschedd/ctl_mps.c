@@ -14,13 +14,14 @@ void ctl_print_unmanaged(const cJSON *device)
 	if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list))
 		return;
 	puts("  not managed (no gsched in them; they run with the driver's time slice):");
-	t = ctl_table(">PID COMMAND >MEMORY");
+	t = ctl_table(">PID COMMAND >MEMORY >BUSY");
 	cJSON_ArrayForEach(p, list) {
-		char memory[32] = "-";
+		char memory[32] = "-", busy[32];
 
 		if (cJSON_GetObjectItemCaseSensitive(p, "mib"))
 			snprintf(memory, sizeof(memory), "%.0f MiB", ctl_number(p, "mib"));
-		ctl_row(t, ctl_text(p, "pid"), ctl_text(p, "comm"), memory);
+		snprintf(busy, sizeof(busy), "%.0f %%", ctl_number(p, "busy_percent"));
+		ctl_row(t, ctl_text(p, "pid"), ctl_text(p, "comm"), memory, busy);
 	}
 	ctl_table_print(t, "  ");
 }

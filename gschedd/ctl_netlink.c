@@ -36,7 +36,7 @@ static const char *const leases[] = {
 	NULL,
 };
 static const char *const states[] = {
-	"", [GSCHED_STATE_WAITING] = "waiting", [GSCHED_STATE_RUNNING] = "running", NULL,
+	"", [GSCHED_STATE_QUEUED] = "waiting", [GSCHED_STATE_GRANTED] = "running", NULL,
 };
 static const char *const tiers[] = {
 	[GSCHED_TIER_BLOCK] = "block",

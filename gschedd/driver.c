@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "gschedd.h"
@@ -128,9 +129,13 @@ int driver_enumerate(const char *path, struct device_decl *out, unsigned int max
 	}
 	if (!pid) {
 		struct device_decl found[DECLS_MAX] = { 0 };
-		unsigned int n = query_driver(path, found, max < DECLS_MAX ? max : DECLS_MAX);
-		size_t size = n * sizeof(found[0]);
+		unsigned int n;
+		size_t size;
 
+		/* it has the descriptor that the state is locked by: the next gschedd waits for it */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		n = query_driver(path, found, max < DECLS_MAX ? max : DECLS_MAX);
+		size = n * sizeof(found[0]);
 		_exit(write(pipe_fd[1], found, size) == (ssize_t)size ? 0 : 1);
 	}
 	close(pipe_fd[1]);

@@ -225,7 +225,7 @@ int device_set(struct device *dev, const char *file, const char *value);
 void devices_gone(void);
 void devices_free(void);
 
-/* 0; -EAGAIN: it has to wait; -errno. */
+/* req->state says whether it has to wait. -errno. */
 int client_submit(struct client *c, struct gsched_submit *req, bool launched);
 int client_complete(struct client *c, const struct gsched_complete *req);
 int client_report(struct client *c, const struct gsched_report *req);
@@ -261,7 +261,6 @@ struct conn {
 	struct client *client;
 	bool gone;			/* its client was detached from the device */
 	bool gone_due;			/* ... and the event for that must be sent */
-	bool bands;			/* its client understands EVENT_BAND */
 	/* EVENT_BAND must be sent: its client's header has changed */
 	bool band_due;
 	/* blocked: the peer does not read, so nothing is read from it */
@@ -385,13 +384,19 @@ bool nvml_wait(struct conn *conn, const struct gsp_header *h);
 void nvml_conn_gone(struct conn *conn);
 void nvml_status_device(struct cJSON *o, const struct device *dev, const struct conn *to);
 void nvml_status(struct cJSON *root, const struct conn *to);	/* of the module's devices */
+/*
+ * Bands may have changed: while some give way at once, the arbiter is told each second whether
+ * programs that are not managed keep a device busy.
+ */
+void nvml_watch(void);
 void nvml_exit(void);
 
 /* ---- worker.c: a process that rewrites ---- */
 #define WORKER_NOTES	16
 struct worker_request {
-	uint64_t id, size;
+	uint64_t id, size;		/* size: of the image, which the name follows */
 	uint32_t arch, flags;		/* flags: GSP_REWRITE_* */
+	uint32_t name_size, pad;
 };
 struct worker_reply {
 	uint64_t id;

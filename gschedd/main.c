@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 		err = mps_init();
 	if (!err)
 		err = planner_init();
+	nvml_watch();
 	if (!err) {
 		say(LOG_INFO, "serving %s at %s", opt.arbiter == ARBITER_MODULE ? "rewriting" :
 		    "arbitration and rewriting", opt.socket);

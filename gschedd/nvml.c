@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Lists the processes on the GPUs by NVML. Those that are neither attached nor an MPS server of
- * gschedd are not managed.
+ * gschedd are not managed. While bands give way at once, the arbiter learns whether such programs
+ * keep a GPU busy.
  *
- * The query is made for a status request, in a separate process, because a driver may hang. The
- * status waits for it, a second at most; an answer is used for a second. The library is optional;
- * its declarations here follow NVIDIA's NVML API reference (nvmlProcessInfo_t of the _v3 calls).
+ * Queries are made for status requests, and each second while bands give way, by a separate
+ * process, because a driver may hang. It stays for some seconds, since NVML takes long to start.
+ * The status waits for an answer, a second at most, and uses it for a second. The library is
+ * optional; its declarations here follow NVIDIA's NVML API reference (nvmlProcessInfo_t of the _v3
+ * calls, nvmlProcessUtilizationSample_t).
  */
 #include <cjson/cJSON.h>
 #include <dlfcn.h>
@@ -17,14 +20,21 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "gschedd.h"
 
 #define FRESH_NS	1000000000ull
 #define ABSENT_NS	(10 * FRESH_NS)	/* until a missing library is looked for again */
+#define SYSFS		"/sys/class/gsched"
 #define DEADLINE_S	1
+#define WATCH_S		1
+#define STAY_NS		(10 * FRESH_NS)	/* the process ends after so long without a question */
+#define SAMPLE_US	1500000ull	/* age of the oldest utilization sample that counts */
+#define BUSY_PERCENT	20		/* of the device's time: then its unmanaged programs are busy */
 #define DEVICES		64
 #define PROCESSES	256
 
@@ -35,14 +45,23 @@ struct nvml_info {
 };
 typedef int nvml_list(void *device, unsigned int *n, struct nvml_info *infos);
 
+struct nvml_sample {
+	unsigned int pid;
+	unsigned long long time_us;
+	unsigned int sm, memory, encoder, decoder;	/* percent */
+};
+typedef int nvml_utilization(void *device, struct nvml_sample *samples, unsigned int *n,
+			     unsigned long long since_us);
+
 struct process {
 	uint32_t device;		/* index into uuid[] */
 	uint32_t pid;
+	uint32_t percent;		/* of the device's time, lately */
 	uint64_t bytes;
 	char comm[48];
 };
 
-/* Written by the child in one piece, since it fits in a pipe. */
+/* A message */
 struct answer {
 	uint32_t there;			/* the library exists */
 	uint32_t n;
@@ -59,9 +78,9 @@ struct waiter {
 static uint8_t uuid[DEVICES][GSCHED_UUID_SIZE];	/* devices of the current or last query */
 static unsigned int n_uuid;
 static struct answer last, incoming;
-static size_t received;
-static uint64_t fresh_until;
-static struct source result = { .fd = -1 }, deadline = { .fd = -1 };
+static uint64_t fresh_until, asked_ns;
+static bool asked;			/* and not answered yet */
+static struct source result = { .fd = -1 }, deadline = { .fd = -1 }, watch = { .fd = -1 };
 static pid_t child_pid;			/* 0: none; a killed child may take a while to end */
 static struct list_head waiters = { &waiters, &waiters };
 
@@ -117,20 +136,35 @@ static void add_processes(void *lib, struct answer *a, unsigned int device, void
 	}
 }
 
-/* Runs in the child. */
-static void answer_query(struct answer *a)
+static void add_percents(void *lib, struct answer *a, unsigned int device, void *handle)
 {
-	void *lib = dlopen(opt.nvml, RTLD_NOW | RTLD_LOCAL), *handle;
-	int (*init)(void), (*shutdown)(void), (*count)(unsigned int *),
-		(*by_uuid)(const char *, void **);
+	nvml_utilization *samples_of = dlsym(lib, "nvmlDeviceGetProcessUtilization");
+	static struct nvml_sample samples[PROCESSES];
+	unsigned int n = PROCESSES;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (!samples_of || samples_of(handle, samples, &n, (uint64_t)now.tv_sec * 1000000 +
+				      (uint64_t)now.tv_nsec / 1000 - SAMPLE_US))
+		return;
+	for (unsigned int i = 0; i < n && i < PROCESSES; i++)
+		for (unsigned int k = 0; k < a->n; k++)
+			if (a->process[k].device == device && a->process[k].pid == samples[i].pid &&
+			    samples[i].sm <= 100)
+				a->process[k].percent = samples[i].sm;
+}
+
+/* Runs in the child. @lib: NULL if it cannot be used. */
+static void answer_query(void *lib, struct answer *a)
+{
+	int (*count)(unsigned int *), (*by_uuid)(const char *, void **);
 	unsigned int n = 0;
+	void *handle;
 	char text[64];
 
-	init = lib ? dlsym(lib, "nvmlInit_v2") : NULL;
 	count = lib ? dlsym(lib, "nvmlDeviceGetCount_v2") : NULL;
 	by_uuid = lib ? dlsym(lib, "nvmlDeviceGetHandleByUUID") : NULL;
-	shutdown = lib ? dlsym(lib, "nvmlShutdown") : NULL;
-	if (!init || !count || !by_uuid || init())
+	if (!count || !by_uuid)
 		return;
 	a->there = 1;
 	for (unsigned int i = 0; !count(&n) && n && i < n_uuid; i++) {
@@ -144,16 +178,168 @@ static void answer_query(struct answer *a)
 		a->known |= 1ull << i;
 		add_processes(lib, a, i, handle, "nvmlDeviceGetComputeRunningProcesses");
 		add_processes(lib, a, i, handle, "nvmlDeviceGetMPSComputeRunningProcesses");
+		add_percents(lib, a, i, handle);
 	}
+}
+
+/* The child: an answer for each byte. */
+static void answer_queries(int fd)
+{
+	void *lib = dlopen(opt.nvml, RTLD_NOW | RTLD_LOCAL);
+	int (*init)(void) = lib ? dlsym(lib, "nvmlInit_v2") : NULL, (*shutdown)(void);
+	char question;
+
+	if (!init || init())
+		lib = NULL;
+	while (read(fd, &question, 1) == 1) {
+		memset(&incoming, 0, sizeof(incoming));
+		answer_query(lib, &incoming);
+		if (write(fd, &incoming, sizeof(incoming)) != sizeof(incoming))
+			break;
+	}
+	shutdown = lib ? dlsym(lib, "nvmlShutdown") : NULL;
 	if (shutdown)
 		shutdown();
 }
 
-static void set_deadline(unsigned int seconds)
+static bool is_attached(const struct device *dev, uint32_t pid)
 {
-	struct itimerspec its = { .it_value.tv_sec = seconds };
+	struct conn *conn;
 
-	timerfd_settime(deadline.fd, 0, &its, NULL);
+	if (!dev)
+		return false;
+	list_for_each_entry(conn, &conns, node)
+		if (conn->client && conn->client->dev == dev && (uint32_t)conn->pid == pid)
+			return true;
+	return false;
+}
+
+static bool is_unmanaged(const struct device *dev, uint32_t pid)
+{
+	return (pid_t)pid != getpid() && !is_attached(dev, pid) && !mps_owns((pid_t)pid);
+}
+
+/* ---- the module's devices ---- */
+
+static int module_file(const char *device, const char *file, int flags)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), SYSFS "/%s/%s", device, file);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static bool module_is_sliced(const char *device)
+{
+	int fd = module_file(device, "mode_current", O_RDONLY);
+	char text[32] = "";
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && !strcmp(text, "sliced\n");
+}
+
+static bool module_has(const char *device, uint32_t pid)
+{
+	char task[32];
+	int fd;
+
+	snprintf(task, sizeof(task), "tasks/%u", pid);
+	fd = module_file(device, task, O_PATH);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void tell_module(const char *device, bool busy)
+{
+	int fd = module_file(device, "unmanaged_busy", O_RDWR);
+	char now = 0;
+
+	if (fd < 0)
+		return;
+	if (read(fd, &now, 1) == 1 && now != '0' + busy &&
+	    pwrite(fd, busy ? "1" : "0", 1, 0) != 1)
+		say(LOG_WARN, "%s: unmanaged_busy: %m", device);
+	close(fd);
+}
+
+/* ---- whether programs that are not managed keep a device busy ---- */
+
+/*
+ * If NVML names none of the attached programs, its process ids are of another namespace, and which
+ * programs are not managed cannot be told.
+ */
+static bool unmanaged_busy_on(const struct device *dev, unsigned int device)
+{
+	const char *module = dev ? NULL : opt.decl[device].name;
+	unsigned int percent = 0;
+	bool ours = false;
+
+	for (unsigned int i = 0; i < last.n; i++) {
+		const struct process *p = &last.process[i];
+
+		if (p->device != device)
+			continue;
+		if (is_unmanaged(dev, p->pid) && !(module && module_has(module, p->pid)))
+			percent += p->percent;
+		else
+			ours = true;
+	}
+	return ours && percent >= BUSY_PERCENT;
+}
+
+static void tell_arbiter(void)
+{
+	struct device *dev;
+
+	for (unsigned int i = 0; opt.arbiter == ARBITER_MODULE && i < n_uuid; i++)
+		tell_module(opt.decl[i].name,
+			    last.known & 1ull << i && unmanaged_busy_on(NULL, i));
+	list_for_each_entry(dev, &devices, node) {
+		bool busy = false;
+
+		for (unsigned int i = 0; i < n_uuid; i++)
+			if (last.known & 1ull << i &&
+			    !memcmp(uuid[i], dev->decl.uuid, GSCHED_UUID_SIZE))
+				busy = unmanaged_busy_on(dev, i);
+		if (busy == dev->core.unmanaged_busy)
+			continue;
+		gsc_device_set_unmanaged(&dev->core, busy, now_ns());
+		device_settle(dev);
+	}
+}
+
+static void set_timer(const struct source *timer, unsigned int first, unsigned int interval)
+{
+	struct itimerspec its = { .it_value.tv_sec = first, .it_interval.tv_sec = interval };
+
+	timerfd_settime(timer->fd, 0, &its, NULL);
+}
+
+static int open_timer(struct source *timer, void (*ready)(struct source *, uint32_t))
+{
+	int err;
+
+	if (timer->fd >= 0)
+		return 0;
+	timer->ready = ready;
+	timer->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	err = timer->fd < 0 ? -errno : loop_add(timer, EPOLLIN);
+	if (err)
+		loop_del(timer);
+	return err;
+}
+
+static void end_child(void)
+{
+	loop_del(&result);
+	if (child_pid > 0) {
+		kill(child_pid, SIGKILL);
+		if (waitpid(child_pid, NULL, WNOHANG) == child_pid)
+			child_pid = 0;
+	}
 }
 
 /* There is an answer, or there will be none: status replies use what is known now. */
@@ -161,36 +347,37 @@ static void answer_waiters(void)
 {
 	struct waiter *w, *next;
 
-	set_deadline(0);
-	loop_del(&result);
-	if (child_pid > 0) {
-		kill(child_pid, SIGKILL);
-		if (waitpid(child_pid, NULL, WNOHANG) == child_pid)
-			child_pid = 0;
-	}
+	asked = false;
+	if (deadline.fd >= 0)
+		set_timer(&deadline, 0, 0);
 	list_for_each_entry_safe(w, next, &waiters, node) {
 		list_del_init(&w->node);
 		status_reply(w->conn, &w->h);
 		free(w);
 	}
+	tell_arbiter();
+}
+
+static void no_answer(uint64_t again_ns)
+{
+	end_child();
+	memset(&last, 0, sizeof(last));
+	fresh_until = now_ns() + again_ns;
+	answer_waiters();
 }
 
 static void result_ready(struct source *src, uint32_t events)
 {
-	ssize_t n = read(src->fd, (char *)&incoming + received, sizeof(incoming) - received);
+	ssize_t n = read(src->fd, &incoming, sizeof(incoming));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0) {
-		received += (size_t)n;
-		if (received < sizeof(incoming))
-			return;
+	if (n != sizeof(incoming) || incoming.n > PROCESSES || !incoming.there) {
+		no_answer(ABSENT_NS);
+		return;
 	}
-	if (received == sizeof(incoming) && incoming.n <= PROCESSES)
-		last = incoming;
-	else
-		memset(&last, 0, sizeof(last));
-	fresh_until = now_ns() + (last.there ? FRESH_NS : ABSENT_NS);
+	last = incoming;
+	fresh_until = now_ns() + FRESH_NS;
 	answer_waiters();
 }
 
@@ -198,28 +385,31 @@ static void deadline_ready(struct source *src, uint32_t events)
 {
 	uint64_t n;
 
-	if (read(src->fd, &n, sizeof(n)) != sizeof(n) || result.fd < 0)
+	if (read(src->fd, &n, sizeof(n)) != sizeof(n) || !asked)
 		return;
 	say(LOG_WARN, "%s does not answer: status does not tell which programs are not managed",
 	    opt.nvml);
-	memset(&last, 0, sizeof(last));
-	fresh_until = now_ns() + ABSENT_NS;
-	answer_waiters();
+	no_answer(ABSENT_NS);
 }
 
-static void collect_uuids(void)
+/* True: they are not those of the last query. */
+static bool collect_uuids(void)
 {
+	uint8_t before[DEVICES][GSCHED_UUID_SIZE];
+	unsigned int n_before = n_uuid;
 	struct device *dev;
 
+	memcpy(before, uuid, sizeof(before));
 	n_uuid = 0;
 	if (opt.arbiter == ARBITER_MODULE) {
 		for (; n_uuid < opt.n_decl && n_uuid < DEVICES; n_uuid++)
 			memcpy(uuid[n_uuid], opt.decl[n_uuid].uuid, GSCHED_UUID_SIZE);
-		return;
+	} else {
+		list_for_each_entry(dev, &devices, node)
+			if (n_uuid < DEVICES)
+				memcpy(uuid[n_uuid++], dev->decl.uuid, GSCHED_UUID_SIZE);
 	}
-	list_for_each_entry(dev, &devices, node)
-		if (n_uuid < DEVICES)
-			memcpy(uuid[n_uuid++], dev->decl.uuid, GSCHED_UUID_SIZE);
+	return n_before != n_uuid || memcmp(before, uuid, n_uuid * sizeof(uuid[0]));
 }
 
 static int start_child(void)
@@ -229,39 +419,93 @@ static int start_child(void)
 	if (child_pid > 0 && waitpid(child_pid, NULL, WNOHANG) != child_pid)
 		return -EBUSY;
 	child_pid = 0;
-	if (deadline.fd < 0) {
-		deadline.ready = deadline_ready;
-		deadline.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-		err = deadline.fd < 0 ? -errno : loop_add(&deadline, EPOLLIN);
-		if (err) {
-			loop_del(&deadline);
-			return err;
-		}
-	}
-	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		return -errno;
-	collect_uuids();
-	memset(&last, 0, sizeof(last));	/* it may have been about other devices */
 	child_pid = fork();
 	if (!child_pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		memset(&incoming, 0, sizeof(incoming));
-		answer_query(&incoming);
-		_exit(write(fds[1], &incoming, sizeof(incoming)) == sizeof(incoming) ? 0 : 1);
+		/* it must not keep others' connections open */
+		if (dup2(fds[1], 3) == 3 && !close_range(4, ~0u, 0))
+			answer_queries(3);
+		_exit(0);
 	}
 	err = child_pid < 0 ? -errno : 0;
 	close(fds[1]);
 	result.fd = fds[0];
 	result.ready = result_ready;
-	received = 0;
 	if (!err)
 		err = loop_add(&result, EPOLLIN);
-	if (err) {
-		loop_del(&result);
+	if (err)
+		end_child();
+	return err;
+}
+
+static int ask(void)
+{
+	bool others = collect_uuids();
+	int err = open_timer(&deadline, deadline_ready);
+
+	if (err || asked)
 		return err;
+	if (result.fd >= 0 && others)
+		end_child();
+	if (others)
+		memset(&last, 0, sizeof(last));
+	err = result.fd < 0 ? start_child() : 0;
+	if (!err && send(result.fd, "", 1, MSG_NOSIGNAL) != 1) {
+		err = -EIO;
+		end_child();
 	}
-	set_deadline(DEADLINE_S);
+	if (err)
+		return err;
+	asked = true;
+	asked_ns = now_ns();
+	set_timer(&deadline, DEADLINE_S, 0);
 	return 0;
+}
+
+static bool needs_watch(void)
+{
+	struct device *dev;
+
+	for (unsigned int i = 0; opt.arbiter == ARBITER_MODULE && i < opt.n_decl; i++)
+		if (module_is_sliced(opt.decl[i].name))
+			return true;
+	list_for_each_entry(dev, &devices, node)
+		if (dev->core.n_lower)
+			return true;
+	return false;
+}
+
+static void watch_ready(struct source *src, uint32_t events)
+{
+	uint64_t n;
+
+	if (read(src->fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	if (needs_watch()) {
+		if (now_ns() >= fresh_until)
+			ask();
+		return;
+	}
+	/* a status may still want the process */
+	if (asked || now_ns() - asked_ns < STAY_NS)
+		return;
+	end_child();
+	/* the module does not say when its bands change */
+	if (opt.arbiter != ARBITER_MODULE)
+		set_timer(&watch, 0, 0);
+}
+
+void nvml_watch(void)
+{
+	struct itimerspec its;
+
+	if (!*opt.nvml || (opt.arbiter != ARBITER_MODULE && !needs_watch()) ||
+	    open_timer(&watch, watch_ready) ||
+	    timerfd_gettime(watch.fd, &its) || its.it_value.tv_sec || its.it_value.tv_nsec)
+		return;
+	set_timer(&watch, WATCH_S, WATCH_S);
 }
 
 bool nvml_wait(struct conn *conn, const struct gsp_header *h)
@@ -277,7 +521,7 @@ bool nvml_wait(struct conn *conn, const struct gsp_header *h)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return false;
-	if (result.fd < 0 && start_child()) {
+	if (ask()) {
 		free(w);
 		return false;
 	}
@@ -300,20 +544,12 @@ void nvml_conn_gone(struct conn *conn)
 
 void nvml_exit(void)
 {
+	/* nobody will look any more */
+	memset(&last, 0, sizeof(last));
 	answer_waiters();
-	if (child_pid > 0)
-		waitpid(child_pid, NULL, WNOHANG);
+	end_child();
 	loop_del(&deadline);
-}
-
-static bool is_attached(const struct device *dev, uint32_t pid)
-{
-	struct conn *conn;
-
-	list_for_each_entry(conn, &conns, node)
-		if (conn->client && conn->client->dev == dev && (uint32_t)conn->pid == pid)
-			return true;
-	return false;
+	loop_del(&watch);
 }
 
 static void add_list(cJSON *in, const char *key, unsigned int device, const struct device *dev,
@@ -325,8 +561,7 @@ static void add_list(cJSON *in, const char *key, unsigned int device, const stru
 	for (unsigned int i = 0; i < last.n; i++) {
 		struct process *p = &last.process[i];
 
-		if (p->device != device || (pid_t)p->pid == getpid() ||
-		    (dev && is_attached(dev, p->pid)) || mps_owns((pid_t)p->pid))
+		if (p->device != device || !is_unmanaged(dev, p->pid))
 			continue;
 		if (!to->admin && (proc_stat((pid_t)p->pid, &st) || !status_shows(to, st.uid)))
 			continue;
@@ -339,6 +574,7 @@ static void add_list(cJSON *in, const char *key, unsigned int device, const stru
 		cJSON_AddStringToObject(o, "comm", p->comm);
 		if (p->bytes != UINT64_MAX)
 			cJSON_AddNumberToObject(o, "mib", (double)(p->bytes >> 20));
+		cJSON_AddNumberToObject(o, "busy_percent", p->percent);
 	}
 }
 

@@ -147,6 +147,14 @@ static void keep_note(const struct note *note, uid_t uid)
 	ring[(*n)++ % NOTES_MAX] = *note;
 }
 
+/* How many descriptors come with a worker's reply */
+static unsigned int reply_fds(const struct job *job, uint32_t err)
+{
+	if (err)
+		return err == ENOEXEC;
+	return job->req.flags & GSP_REWRITE_DESCRIBE ? 1 : 2;
+}
+
 static void worker_ready(struct source *src, uint32_t events)
 {
 	static struct worker_reply reply;
@@ -160,7 +168,7 @@ static void worker_ready(struct source *src, uint32_t events)
 	if (n == -EAGAIN)
 		return;
 	if (n != sizeof(reply) || !job || reply.id != job->id || reply.n_notes > WORKER_NOTES ||
-	    n_fds != (!reply.err ? 2 : reply.err == ENOEXEC ? 1 : 0)) {
+	    n_fds != reply_fds(job, reply.err)) {
 		close_all(fds, n_fds);
 		worker_lost(w);
 		return;
@@ -239,7 +247,8 @@ static int worker_start(struct worker *w)
 static int hand_over(struct worker *w, struct job *job)
 {
 	struct worker_request req = { .id = job->id, .size = job->req.image_size,
-				      .arch = job->req.arch, .flags = job->req.flags };
+				      .arch = job->req.arch, .flags = job->req.flags,
+				      .name_size = job->req.name_size };
 
 	return send_fds(w->src.fd, &req, sizeof(req), &job->fd, 1, MSG_DONTWAIT);
 }
@@ -306,7 +315,7 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 
 	if (!req->image_size || !req->arch || req->arch > ARCH_MAX)
 		return -EINVAL;
-	if (req->image_size > opt.image_max)
+	if (req->image_size > opt.image_max || req->name_size > GSP_KERNEL_NAME_MAX)
 		return -EFBIG;
 	/* only memory files: reading them cannot block */
 	mode = fcntl(fd, F_GETFL);
@@ -314,7 +323,7 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 		return -EINVAL;
 	if (mode & O_PATH || (mode & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
-	if ((uint64_t)st.st_size < req->image_size)
+	if ((uint64_t)st.st_size < req->image_size + req->name_size)
 		return -EINVAL;
 	if (conn->rewrites >= JOBS_CONN_MAX || n_waiting >= JOBS_MAX)
 		return -EBUSY;

@@ -347,7 +347,7 @@ static int read_file(int fd)
 static int open_dir(void)
 {
 	struct stat st;
-	int err = 0, tries = 10;
+	int err = 0, tries = 50;
 
 	if (mkdir(opt.state_dir, 0700) && errno != EEXIST)
 		return -errno;

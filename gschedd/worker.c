@@ -141,14 +141,18 @@ static bool append_text(struct result *r, uint64_t *size, const void *data, size
 }
 
 /*
- * Runs in the child. err: 0, ENOEXEC with a description that has the reason, or another errno.
- * lasting: the result depends on the image only, so it can be cached.
+ * Runs in the child. The kernel's name follows the image, and a NUL the name. err: 0, ENOEXEC with a
+ * description that has the reason, or another errno. lasting: the result depends on the image only,
+ * so it can be cached.
  */
 static void rewrite_image(const char *image, const struct worker_request *req, struct result *r)
 {
+	const bool text = !(req->flags & GSP_REWRITE_DESCRIBE);
 	struct gsr_options opts = {
 		.size = sizeof(opts), .max_input = PTX_MAX,
+		.kernel = req->name_size ? image + req->size : NULL,
 		.resumable = req->flags & GSP_REWRITE_RESUMABLE,
+		.restart = GSR_RESTART_INSTEAD,
 		.modes = req->flags & GSP_REWRITE_MODES,
 	};
 	struct gsr_error err = { 0 };
@@ -175,7 +179,8 @@ static void rewrite_image(const char *image, const struct worker_request *req, s
 		description = gsr_describe_error(&err, &length);
 	}
 	r->err = st == GSR_OK && rw.ptx ? 0 : ENOEXEC;
-	if (!description || (!r->err && !append_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
+	if (!description ||
+	    (!r->err && text && !append_text(r, &r->ptx_size, rw.ptx, rw.ptx_size)) ||
 	    !append_text(r, &r->description_size, description, length))
 		r->err = ENOMEM;
 	if (r->err == ENOMEM)
@@ -236,13 +241,14 @@ static struct result *rewrite_apart(const char *image, const struct worker_reque
 
 static const struct cache_entry none;	/* for replies with an error */
 
-static void send_reply(int sock, struct worker_reply *reply, const struct cache_entry *e)
+/* @text: there is PTX, unless the reply is an error. */
+static void send_reply(int sock, struct worker_reply *reply, const struct cache_entry *e, bool text)
 {
 	unsigned int n = 0;
 	int fds[2];
 
 	/* a refusal has only the description */
-	if (!reply->err) {
+	if (!reply->err && text) {
 		fds[n] = memfd_from("gsched-ptx", e->ptx, e->ptx_size);
 		if (fds[n] < 0)
 			reply->err = -fds[n];
@@ -263,7 +269,7 @@ static void send_reply(int sock, struct worker_reply *reply, const struct cache_
 	close_all(fds, n);
 }
 
-static void serve_hit(int sock, struct worker_reply *reply, struct cache_entry *e)
+static void serve_hit(int sock, struct worker_reply *reply, struct cache_entry *e, bool text)
 {
 	size_t notes = e->notes_size / sizeof(reply->note[0]);
 
@@ -271,7 +277,7 @@ static void serve_hit(int sock, struct worker_reply *reply, struct cache_entry *
 	reply->err = e->err;
 	reply->n_notes = notes < WORKER_NOTES ? notes : WORKER_NOTES;
 	memcpy(reply->note, e->notes, reply->n_notes * sizeof(reply->note[0]));
-	send_reply(sock, reply, e);
+	send_reply(sock, reply, e, text);
 }
 
 static void serve_miss(int sock, struct worker_reply *reply, const struct worker_request *req,
@@ -282,7 +288,7 @@ static void serve_miss(int sock, struct worker_reply *reply, const struct worker
 
 	if (!r) {
 		reply->err = errno;
-		send_reply(sock, reply, &none);
+		send_reply(sock, reply, &none, false);
 		return;
 	}
 	reply->err = r->err;
@@ -295,30 +301,31 @@ static void serve_miss(int sock, struct worker_reply *reply, const struct worker
 	};
 	if (r->lasting && (!e.err || e.err == ENOEXEC))
 		cache_put(key, &e);
-	send_reply(sock, reply, &e);
+	send_reply(sock, reply, &e, !(req->flags & GSP_REWRITE_DESCRIBE));
 	munmap(r, RESULT_MAX);
 }
 
 static void serve_request(int sock, const struct worker_request *req, int image_fd)
 {
 	struct worker_reply reply = { .id = req->id };
-	char *image = copy_image(image_fd, req->size);
+	size_t size = req->size + req->name_size;
+	char *image = copy_image(image_fd, size);
 	struct cache_entry e = { 0 };
 	uint8_t key[CACHE_KEY];
 
 	close(image_fd);
 	if (!image) {
 		reply.err = errno;
-		send_reply(sock, &reply, &none);
+		send_reply(sock, &reply, &none, false);
 		return;
 	}
-	cache_key(image, req->size, req->arch, req->flags, key);
+	cache_key(image, req->size, req->name_size, req->arch, req->flags, key);
 	if (cache_get(key, &e))
-		serve_hit(sock, &reply, &e);
+		serve_hit(sock, &reply, &e, !(req->flags & GSP_REWRITE_DESCRIBE));
 	else
 		serve_miss(sock, &reply, req, image, key);
 	free(e.ptx);
-	munmap(image, req->size + 1);
+	munmap(image, size + 1);
 }
 
 int worker_main(int sock)

@@ -47,6 +47,7 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 			type = GSCHED_EVENT_GROW;
 	}
 	*event = (struct gsched_event) {
+		.size = sizeof(*event),
 		.type = type,
 		.slot = task->slot,
 		.seq = task->seq,
@@ -108,7 +109,7 @@ static void set_band(struct gsc_client *core, const struct gsc_arb *old)
 			gsched_nl_client(client, GSCHED_NL_BAND);
 	}
 	/* During attach the caller has not mapped the page yet and reads it then. */
-	if (!client->bands)
+	if (!client->attached)
 		return;
 	client->band_ns = client->dev->core.now;
 	WRITE_ONCE(client->band_pending, true);

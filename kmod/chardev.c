@@ -20,8 +20,9 @@ static_assert(sizeof(struct gsched_attach) == 88);
 static_assert(offsetof(struct gsched_attach, client_id) == 24);
 static_assert(offsetof(struct gsched_attach, channel_group) == 80);
 static_assert(sizeof(struct gsched_submit) == 72);
-static_assert(offsetof(struct gsched_submit, window) == 48);
-static_assert(offsetof(struct gsched_submit, intensity) == 64);
+static_assert(offsetof(struct gsched_submit, intensity) == 56);
+static_assert(offsetof(struct gsched_submit, state) == 60);
+static_assert(offsetof(struct gsched_submit, window) == 64);
 static_assert(sizeof(struct gsched_complete) == 24);
 static_assert(sizeof(struct gsched_report) == 28);
 static_assert(offsetof(struct gsched_report, activity) == 8);
@@ -30,6 +31,8 @@ static_assert(offsetof(struct gsched_report, slice_error) == 16);
 static_assert(offsetof(struct gsched_report, prioritised) == 20);
 static_assert(offsetof(struct gsched_report, block_us) == 24);
 static_assert(sizeof(struct gsched_event) == 32);
+static_assert(offsetof(struct gsched_event, type) == 4);
+static_assert(offsetof(struct gsched_event, window) == 16);
 
 /* One call: the caller's structure, and where to put the answer */
 struct gsched_cmd {
@@ -132,10 +135,10 @@ static const struct gsched_call calls[] = {
 	CALL(GSCHED_IOC_INFO, call_info, gsched_info, __reserved),
 	CALL(GSCHED_IOC_DEVICE_ADD, call_device_add, gsched_device_add, __reserved),
 	CALL(GSCHED_IOC_DEVICE_DEL, call_device_del, gsched_device_del, uuid),
-	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, __reserved),
+	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, channel_group),
 	CALL(GSCHED_IOC_SUBMIT, call_submit, gsched_submit, window),
 	CALL(GSCHED_IOC_COMPLETE, call_complete, gsched_complete, ran_ns),
-	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, prioritised),
+	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, block_us),
 };
 
 static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)
@@ -233,11 +236,11 @@ static ssize_t gsched_read(struct file *file, char __user *buf, size_t count, lo
 		if (!gsched_client_live(client) && !is_gone(client))
 			return done ?: -ENOTCONN;
 		if (gsched_client_event(client, &event)) {
-			if (copy_to_user(buf + done, &event, sizeof(event))) {
+			if (copy_to_user(buf + done, &event, event.size)) {
 				gsched_client_event_back(client, &event);
 				return done ?: -EFAULT;
 			}
-			done += sizeof(event);
+			done += event.size;
 			continue;
 		}
 		if (done)

@@ -86,16 +86,11 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 		ret = gsc_client_attach(&client->core, group, req->flags, req->channel_group, now);
 	if (!ret) {
 		/*
-		 * client->bands is not set yet: no EVENT_BAND, the caller reads the page after
-		 * mapping it.
+		 * It is not attached yet: no EVENT_BAND, the caller reads the page after mapping
+		 * it.
 		 */
 		gsc_commit(&dev->core, now);
 		client->plain = !pid_is_taken(client);
-		/*
-		 * A caller built against the first version of the structure does not know
-		 * EVENT_BAND and would take it for an event of slot 0.
-		 */
-		client->bands = req->size > offsetof(struct gsched_attach, channel_group);
 	}
 	gsched_unlock(dev, now);
 	return ret;
@@ -120,7 +115,6 @@ static void leave_core(struct gsched_client *client)
 	} else {
 		gsched_nl_changed();
 	}
-	client->bands = false;
 	client->band_pending = false;
 	gsched_unlock(dev, now);
 }
@@ -223,9 +217,20 @@ int gsched_client_dead(const struct gsched_client *client)
 	return READ_ONCE(client->gone) ? -ENODEV : -ENOTCONN;
 }
 
-/*
- * The first half of a submit, up to the decision. 0 granted, -EAGAIN waits, errors leave no trace
- */
+/* What the caller is told of its task, so that events are relative to that */
+static void answer(const struct gsc_task *task, struct gsched_submit *req)
+{
+	req->state = gsc_task_state(task);
+	req->window = task->window;
+	gsched_slot_of(task)->known_limit = task->window;
+}
+
+static bool has_to_wait(const struct gsched_submit *req, int ret)
+{
+	return !ret && req->state == GSCHED_STATE_QUEUED && !(req->flags & GSCHED_SUBMIT_NOWAIT);
+}
+
+/* The first half of a submit, up to the decision: req->state. Errors leave no trace */
 static int submit_begin(struct gsched_client *client, struct gsched_submit *req, u64 now)
 {
 	u32 slot = req->slot;
@@ -240,14 +245,10 @@ static int submit_begin(struct gsched_client *client, struct gsched_submit *req,
 	ret = gsc_submit(&client->core, req, now);
 	if (!ret) {
 		gsc_commit(&client->dev->core, now);
-		ret = gsc_answer(client->core.task[slot]);
+		answer(client->core.task[slot], req);
 	}
-	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
+	if (!has_to_wait(req, ret))
 		__clear_bit(slot, client->in_submit);
-	if (!ret || ret == -EAGAIN) {
-		req->window = client->core.task[slot]->window;
-		gsched_slot_of(client->core.task[slot])->known_limit = req->window;
-	}
 	return ret;
 }
 
@@ -285,8 +286,7 @@ static int submit_end(struct gsched_client *client, struct gsched_submit *req, b
 	if (task->state == GSC_TASK_NONE || task->seq != req->seq)
 		return -ENOENT;		/* another thread withdrew it */
 	if (task->state == GSC_TASK_RUNNING) {
-		req->window = task->window;
-		gsched_slot_of(task)->known_limit = req->window;
+		answer(task, req);
 		return 0;
 	}
 	if (WARN_ON_ONCE(!interrupted))
@@ -303,7 +303,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	u64 now;
 	int ret;
 
-	if (req->flags & ~GSCHED_SUBMIT__ALL || req->__reserved)
+	if (req->flags & ~GSCHED_SUBMIT__ALL)
 		return -EOPNOTSUPP;
 	if (!gsched_client_live(client))
 		return gsched_client_dead(client);
@@ -324,7 +324,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	gsched_unlock(dev, now);
 	kfree(spare);
 	trace_gsched_submit(client, req, ret);
-	if (ret != -EAGAIN || req->flags & GSCHED_SUBMIT_NOWAIT)
+	if (!has_to_wait(req, ret))
 		return ret;
 	interrupted = wait_event_interruptible(client->wait,
 					       submit_is_over(client, req->slot, req->seq));
@@ -395,6 +395,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 		WRITE_ONCE(client->gone_read, true);
 		spin_unlock_bh(&client->dev->lock);
 		*event = (struct gsched_event) {
+			.size = sizeof(*event),
 			.type = GSCHED_EVENT_GONE,
 			.time_ns = ktime_get_ns(),
 		};
@@ -409,6 +410,7 @@ bool gsched_client_event(struct gsched_client *client, struct gsched_event *even
 		clear_bit(slot, client->pending);
 	} else if (client->band_pending) {
 		*event = (struct gsched_event) {
+			.size = sizeof(*event),
 			.type = GSCHED_EVENT_BAND,
 			.time_ns = client->band_ns,
 		};
@@ -430,7 +432,7 @@ void gsched_client_event_back(struct gsched_client *client, const struct gsched_
 	if (event->type == GSCHED_EVENT_GONE)
 		WRITE_ONCE(client->gone_read, false);
 	else if (event->type == GSCHED_EVENT_BAND)
-		WRITE_ONCE(client->band_pending, client->bands);
+		WRITE_ONCE(client->band_pending, client->attached);
 	else if (task && task->seq == event->seq)
 		set_bit(event->slot, client->pending);
 	spin_unlock_bh(&client->dev->lock);

@@ -241,11 +241,8 @@ static ssize_t gsched_features_show(struct config_item *item, char *page)
 {
 	static const struct { u64 bit; const char *name; } feature[] = {
 		{ GSCHED_FEATURE_LEASE, "lease" },
-		{ GSCHED_FEATURE_STREAM, "stream" },
 		{ GSCHED_FEATURE_FORCE, "force" },
-		{ GSCHED_FEATURE_LEASED, "leased" },
 		{ GSCHED_FEATURE_BANDS, "bands" },
-		{ GSCHED_FEATURE_INTENSITY, "intensity" },
 	};
 	ssize_t len = 0;
 	int i;

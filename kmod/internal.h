@@ -43,8 +43,7 @@ struct gsched_trigger;
 #define GSCHED_TRIGGERS_MAX	256
 
 /* What INFO answers; configfs.c has their names */
-#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE | \
-			 GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY)
+#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS)
 
 /**
  * struct gsched_group - a quota holder: one configfs directory
@@ -138,7 +137,6 @@ struct gsched_device {
  * @plain: tasks/ directory is named by the pid alone (lock)
  * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
  * @pending: slots with an event to read (lock); atomically, since poll and read look without it
- * @bands: the caller of attach knows EVENT_BAND (lock)
  * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
  * @spare: for the slot that a submit is about to use for the first time (lock)
@@ -163,7 +161,6 @@ struct gsched_client {
 	bool plain;
 	DECLARE_BITMAP(in_submit, GSCHED_SLOTS);
 	DECLARE_BITMAP(pending, GSCHED_SLOTS);
-	bool bands;
 	bool band_pending;
 	u64 band_ns;
 	struct gsched_slot *spare;

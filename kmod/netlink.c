@@ -54,9 +54,9 @@ static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)
 		[GSCHED_STAT_RAN_USEC] = stats->ran.us,
 		[GSCHED_STAT_PACED_USEC] = stats->paced.us,
 		[GSCHED_STAT_TASKS] = stats->tasks,
-		[GSCHED_STAT_GRANTS] = stats->grants,
-		[GSCHED_STAT_EVICTIONS] = stats->evictions,
-		[GSCHED_STAT_GROWTHS] = stats->growths,
+		[GSCHED_STAT_GRANTS] = stats->changes[GSC_GRANT],
+		[GSCHED_STAT_EVICTIONS] = stats->changes[GSC_EVICT],
+		[GSCHED_STAT_GROWTHS] = stats->changes[GSC_GROW],
 		[GSCHED_STAT_WAIT_USEC] = stats->wait.us,
 		[GSCHED_STAT_CANCELLED] = stats->cancelled,
 		[GSCHED_STAT_DEMANDED_USEC] = stats->demanded.us,
@@ -232,7 +232,7 @@ static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 	bool runs = task->state == GSC_TASK_RUNNING;
 
 	if (put_window(skb, task) ||
-	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_RUNNING : GSCHED_STATE_WAITING) ||
+	    nla_put_u32(skb, GSCHED_A_STATE, runs ? GSCHED_STATE_GRANTED : GSCHED_STATE_QUEUED) ||
 	    nla_put_u32(skb, GSCHED_A_TIER, task->tier) ||
 	    put_u64(skb, GSCHED_A_BLOCKS, task->blocks) ||
 	    put_u64(skb, GSCHED_A_WAIT_NS, (runs ? task->granted : now) - task->submitted) ||

@@ -4,8 +4,8 @@
  * one by one: drivers pin them for long (FOLL_LONGTERM), which a PFN map would not allow, and a pin
  * that outlives the file keeps its page.
  *
- * Where a page is larger than a mapping (16 and 64 KiB, on arm64), the mapping has one, and the
- * rest of it is zero.
+ * A mapping has as many whole pages as its structure needs, of 4 KiB two or three; what is behind
+ * the structure is zero. Where a page is larger than that (16 and 64 KiB, on arm64) it has one.
  */
 #include <linux/build_bug.h>
 #include <linux/gfp.h>
@@ -36,10 +36,15 @@ static_assert(offsetof(struct gsched_cl_header, activity) == 336);
 static_assert(offsetof(struct gsched_cl_header, passed) == 344);
 static_assert(offsetof(struct gsched_cl_header, held_ns) == 352);
 static_assert(offsetof(struct gsched_cl_header, paced_ns) == 360);
-static_assert(sizeof(struct gsched_cl_slot) == 64);
-static_assert(sizeof(struct gsched_cl_page) == 8192);
-static_assert(offsetof(struct gsched_cl_slot, blocks) == 24);
-static_assert(offsetof(struct gsched_cl_slot, finished) == 56);
+static_assert(sizeof(struct gsched_cl_slot) == 128);
+static_assert(offsetof(struct gsched_cl_page, slot) % 128 == 0);
+static_assert(sizeof(struct gsched_cl_page) == 4096 + GSCHED_SLOTS * 128);
+static_assert(offsetof(struct gsched_cl_slot, blocks) == 16);
+static_assert(offsetof(struct gsched_cl_slot, launch_ns) == 48);
+/* the GPU's line begins */
+static_assert(offsetof(struct gsched_cl_slot, start_ns) == 64);
+static_assert(offsetof(struct gsched_cl_slot, retired) == 80);
+static_assert(offsetof(struct gsched_cl_slot, seen_limit) == 92);
 static_assert(IS_ALIGNED(CL_OFFSET, PAGE_SIZE) && ARB_OFFSET + ARB_LENGTH <= CL_OFFSET);
 
 /* Memory of a client's pages */

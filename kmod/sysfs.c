@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/class/gsched/<device>/: uuid, sms, mode, mode_current, policy, policy_fault, plan,
- * switch_us, max_overhead, max_slowdown, clients_max, stat, events, and tasks/<pid>/ for every
- * client. Tables are in debugfs (debugfs.c).
+ * switch_us, max_overhead, max_slowdown, clients_max, unmanaged_busy, stat, events, and
+ * tasks/<pid>/ for every client. Tables are in debugfs (debugfs.c).
  *
  * mode and policy read as the list of what can be written, with the setting in brackets.
  * mode_current is the mode in force: sliced is what auto comes to if every band can have its slice.
@@ -218,6 +218,29 @@ PARAM(switch_us, GSC_PARAM_SWITCH_US);
 PARAM(max_overhead, GSC_PARAM_MAX_OVERHEAD);
 PARAM(max_slowdown, GSC_PARAM_MAX_SLOWDOWN);
 
+/* Written by gschedd, which sees the programs on the GPU */
+static ssize_t unmanaged_busy_show(struct device *kdev, struct device_attribute *attr, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(to_device(kdev)->core.unmanaged_busy));
+}
+
+static ssize_t unmanaged_busy_store(struct device *kdev, struct device_attribute *attr,
+				    const char *page, size_t count)
+{
+	struct gsched_device *dev = to_device(kdev);
+	bool busy;
+	int ret = kstrtobool(page, &busy);
+	u64 now;
+
+	if (ret)
+		return ret;
+	now = gsched_lock(dev);
+	gsc_device_set_unmanaged(&dev->core, busy, now);
+	gsched_unlock(dev, now);
+	return count;
+}
+static DEVICE_ATTR_RW(unmanaged_busy);
+
 /* Fewer than there are: nobody is sent away, nobody comes */
 static ssize_t clients_max_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
@@ -283,6 +306,7 @@ static struct attribute *device_attrs[] = {
 	&dev_attr_max_overhead.attr,
 	&dev_attr_max_slowdown.attr,
 	&dev_attr_clients_max.attr,
+	&dev_attr_unmanaged_busy.attr,
 	&dev_attr_stat.attr,
 	&dev_attr_events.attr,
 	NULL

@@ -127,7 +127,7 @@ DEFINE_EVENT(gsched_client, gsched_detach,
 	TP_PROTO(const struct gsched_client *client),
 	TP_ARGS(client));
 
-/* The answer to a submit: 0 granted, -EAGAIN it waits (gsched_grant follows), or an error */
+/* The answer to a submit: whether it waits (gsched_grant follows), or an error */
 TRACE_EVENT(gsched_submit,
 	TP_PROTO(const struct gsched_client *client, const struct gsched_submit *req, int ret),
 	TP_ARGS(client, req, ret),
@@ -140,6 +140,7 @@ TRACE_EVENT(gsched_submit,
 		__field(u32, blocks_per_sm)
 		__field(u64, blocks)
 		__field(u64, predicted_ns)
+		__field(u32, state)
 		__field(int, ret)
 	),
 	TP_fast_assign(
@@ -151,11 +152,15 @@ TRACE_EVENT(gsched_submit,
 		__entry->blocks_per_sm = req->blocks_per_sm;
 		__entry->blocks = req->blocks;
 		__entry->predicted_ns = req->predicted_ns;
+		__entry->state = ret ? 0 : req->state;
 		__entry->ret = ret;
 	),
-	TP_printk("device=%s pid=%d slot=%u seq=%u tier=%u blocks=%llu blocks_per_sm=%u predicted_ns=%llu ret=%d",
+	TP_printk("device=%s pid=%d slot=%u seq=%u tier=%u blocks=%llu blocks_per_sm=%u predicted_ns=%llu state=%s ret=%d",
 		  __entry->device, __entry->pid, __entry->slot, __entry->seq, __entry->tier,
-		  __entry->blocks, __entry->blocks_per_sm, __entry->predicted_ns, __entry->ret)
+		  __entry->blocks, __entry->blocks_per_sm, __entry->predicted_ns,
+		  __print_symbolic(__entry->state, { 0, "none" },
+				   { GSCHED_STATE_QUEUED, "queued" },
+				   { GSCHED_STATE_GRANTED, "granted" }), __entry->ret)
 );
 
 /* @old, @lease: GSCHED_LEASE_* */

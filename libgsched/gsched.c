@@ -157,44 +157,21 @@ int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_
 }
 
 static void to_attach(struct gsched_attach *req, const unsigned char uuid[16],
-		      const struct gsched_attach_opts *opts, bool bands)
+		      const struct gsched_attach_opts *opts)
 {
 	*req = (struct gsched_attach){
-		.size = bands ? sizeof(*req) : offsetof(struct gsched_attach, channel_group),
-		.flags = opts->mps ? GSCHED_ATTACH_MPS : 0,
+		.size = sizeof(*req),
+		.flags = (opts->mps ? GSCHED_ATTACH_MPS : 0) |
+			 (opts->slice ? GSCHED_ATTACH_SLICE : 0) |
+			 (opts->server ? GSCHED_ATTACH_SERVER : 0),
+		.channel_group = opts->channel_group,
 	};
 	memcpy(req->uuid, uuid, sizeof(req->uuid));
-	if (!bands)
-		return;
-	req->flags |= (opts->slice ? GSCHED_ATTACH_SLICE : 0) |
-		      (opts->server ? GSCHED_ATTACH_SERVER : 0);
-	req->channel_group = opts->channel_group;
-}
-
-/* An arbiter without GSCHED_FEATURE_BANDS takes the first version of the structure. */
-static int attach_any(struct gsched *g, const unsigned char uuid[16],
-		      const struct gsched_attach_opts *opts, struct gsched_attach *req)
-{
-	if (g->features & GSCHED_FEATURE_BANDS) {
-		to_attach(req, uuid, opts, true);
-		if (!g->ops->attach(g, req))
-			return 0;
-		if (errno != EOPNOTSUPP && errno != EINVAL)
-			return -1;
-		g->features &= ~GSCHED_FEATURE_BANDS;
-	}
-	if (opts->server) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
-	to_attach(req, uuid, opts, false);
-	return g->ops->attach(g, req);
 }
 
 int gsched_attach_with(struct gsched *g, const unsigned char uuid[16],
 		       const struct gsched_attach_opts *opts, struct gsched_device_info *info)
 {
-	struct gsched_info what = { .size = sizeof(what) };
 	struct gsched_attach_opts known = { 0 };
 	struct gsched_attach req;
 
@@ -207,10 +184,8 @@ int gsched_attach_with(struct gsched *g, const unsigned char uuid[16],
 		return -1;
 	}
 	memcpy(&known, opts, opts->size < sizeof(known) ? opts->size : sizeof(known));
-	/* an arbiter that does not report features has none */
-	if (!g->ops->info(g, &what))
-		g->features = what.features;
-	if (attach_any(g, uuid, &known, &req))
+	to_attach(&req, uuid, &known);
+	if (g->ops->attach(g, &req))
 		return -1;
 	g->attach = req;
 	if (info) {
@@ -241,10 +216,6 @@ int gsched_report(struct gsched *g, const struct gsched_report_info *report)
 	}
 	if (!g->attach.size) {
 		errno = ENOTCONN;
-		return -1;
-	}
-	if (!(g->features & GSCHED_FEATURE_BANDS)) {
-		errno = EOPNOTSUPP;
 		return -1;
 	}
 	memcpy(&known, report, report->size < sizeof(known) ? report->size : sizeof(known));
@@ -286,23 +257,15 @@ void *gsched_cl_page(const struct gsched *g, size_t *size)
 	return g->cl;
 }
 
-static void to_submit(const struct gsched *g, struct gsched_submit *req,
-		      const struct gsched_task *task, uint64_t stream, unsigned int flags)
+static void to_submit(struct gsched_submit *req, const struct gsched_task *task, uint64_t stream,
+		      unsigned int flags)
 {
 	*req = (struct gsched_submit){
-		.size = offsetof(struct gsched_submit, stream), .flags = flags, .slot = task->slot,
-		.seq = task->seq,
+		.size = sizeof(*req), .flags = flags, .slot = task->slot, .seq = task->seq,
 		.tier = task->tier, .blocks_per_sm = task->blocks_per_sm, .blocks = task->blocks,
-		.predicted_ns = task->predicted_ns, .block_ns = task->block_ns,
+		.predicted_ns = task->predicted_ns, .block_ns = task->block_ns, .stream = stream,
+		.intensity = task->intensity,
 	};
-	if (!(g->features & GSCHED_FEATURE_STREAM))
-		return;
-	req->size = offsetof(struct gsched_submit, intensity);
-	req->stream = stream;
-	if (!(g->features & GSCHED_FEATURE_INTENSITY))
-		return;
-	req->size = sizeof(*req);
-	req->intensity = task->intensity;
 }
 
 int gsched_submit(struct gsched *g, struct gsched_task *task)
@@ -314,7 +277,7 @@ int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t st
 {
 	struct gsched_submit req;
 
-	to_submit(g, &req, task, stream, 0);
+	to_submit(&req, task, stream, 0);
 	if (g->ops->submit(g, &req, false))
 		return -1;
 	task->window = req.window;
@@ -330,7 +293,7 @@ int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task,
 {
 	struct gsched_submit req;
 
-	to_submit(g, &req, task, stream, GSCHED_SUBMIT_NOWAIT);
+	to_submit(&req, task, stream, GSCHED_SUBMIT_NOWAIT);
 	return g->ops->submit(g, &req, true);
 }
 

@@ -21,9 +21,7 @@ static int module_attach(struct gsched *g, struct gsched_attach *req)
 
 static int module_submit(struct gsched *g, struct gsched_submit *req, bool async)
 {
-	if (!ioctl(g->fd, GSCHED_IOC_SUBMIT, req))
-		return 0;
-	return async && errno == EAGAIN ? 0 : -1;
+	return ioctl(g->fd, GSCHED_IOC_SUBMIT, req) ? -1 : 0;
 }
 
 static int module_complete(struct gsched *g, struct gsched_complete *req)
@@ -37,23 +35,44 @@ static int module_report(struct gsched *g, struct gsched_report *req)
 }
 
 /*
+ * Reads exactly one event, so that none is left that poll(2) would not know of: the buffer grows
+ * only for one that does not fit into a smaller one.
+ */
+static ssize_t read_event(int fd, void *buf)
+{
+	size_t size = sizeof(struct gsched_event);
+	ssize_t n;
+
+	while ((n = read(fd, buf, size)) < 0) {
+		if (errno == EINVAL && size < GSCHED_EVENT_SIZE_MAX)
+			size += 8;
+		else if (errno != EINTR)
+			break;
+	}
+	return n;
+}
+
+/*
  * The descriptor is O_NONBLOCK, which affects read(2) only: SUBMIT waits unless its flag says not
  * to.
  */
 static int module_event(struct gsched *g, struct gsched_event *event)
 {
+	_Alignas(8) char buf[GSCHED_EVENT_SIZE_MAX];
 	ssize_t n;
+	int rc;
 
-	do
-		n = read(g->fd, event, sizeof(*event));
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return errno == EAGAIN ? 0 : -1;
-	if (n != (ssize_t)sizeof(*event)) {
-		errno = n ? EPROTO : EPIPE;
-		return -1;
-	}
-	return 1;
+	do {
+		n = read_event(g->fd, buf);
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -1;
+		if (!n) {
+			errno = EPIPE;
+			return -1;
+		}
+		rc = gsched_event_parse(buf, (size_t)n, event);
+	} while (!rc);
+	return rc;
 }
 
 static int module_admin(struct gsched *g, enum gsched_admin what, const char *device,

@@ -6,7 +6,7 @@
  * Request and reply: struct gsp_header, then the call's body (at most GSP_BODY_MAX bytes). The
  * reply repeats type and cookie, and has err = 0 or a positive errno, and the body as changed by
  * the call. A SUBMIT with GSCHED_SUBMIT_NOWAIT and GSP_FLAG_ASYNC, and a COMPLETE or a REPORT with
- * GSP_FLAG_ASYNC, get no reply. Events are sent unasked, with type GSP_EVENT. The reply to ATTACH
+ * GSP_FLAG_ASYNC, get no reply. Events are sent unasked, each in a packet with type GSP_EVENT. The reply to ATTACH
  * carries two descriptors (SCM_RIGHTS): the arbiter's page (memfd, opened read-only), then the
  * client's page (memfd); the mmap offsets are 0. A connection attaches once; closing it releases
  * everything. The peer's identity is SO_PEERCRED. GSP_REWRITE and the GSP_GROUP_*, GSP_STATUS calls
@@ -37,8 +37,8 @@ enum gsp_type {
 	GSP_SUBMIT = 0x04, GSP_COMPLETE = 0x05, GSP_REPORT = 0x06,
 	GSP_EVENT = 0x40,	/* from gschedd to the client: struct gsched_event */
 	/*
-	 * struct gsp_rewrite and one fd: memfd with the image; reply: memfd with the twins' PTX,
-	 * memfd with their description
+	 * struct gsp_rewrite and one fd: memfd with the image, then the kernel's name; reply: memfd
+	 * with the twins' PTX, memfd with their description
 	 */
 	GSP_REWRITE,
 	/* struct gsp_group: path. EEXIST, ENOENT parent, EINVAL name, EPERM */
@@ -72,13 +72,15 @@ struct gsp_header {
 #define GSP_REWRITE_RESUMABLE	1u	/* twins that can suspend a block-task */
 /* twins for static ranges, and limits by rank and by worker */
 #define GSP_REWRITE_MODES	2u
-#define GSP_REWRITE__ALL	(GSP_REWRITE_RESUMABLE | GSP_REWRITE_MODES)
+#define GSP_REWRITE_DESCRIBE	4u	/* the reply has no PTX */
+#define GSP_REWRITE__ALL	(GSP_REWRITE_RESUMABLE | GSP_REWRITE_MODES | GSP_REWRITE_DESCRIBE)
+#define GSP_KERNEL_NAME_MAX	65536u
 
 struct gsp_rewrite {
 	uint32_t size;
 	uint32_t flags;		/* GSP_REWRITE_*; unknown: EOPNOTSUPP */
 	uint32_t arch;		/* 90 for sm_90 */
-	uint32_t __reserved;
+	uint32_t name_size;	/* of a kernel, without a NUL: only that one. 0: all */
 	uint64_t image_size;
 };
 

@@ -4,6 +4,7 @@
  * connection of its own, so a long rewrite blocks nothing, and any thread may call it.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,25 +12,33 @@
 #include "transport.h"
 #include "proto.h"
 
-static int image_fd(const void *image, size_t size)
+static int append(int fd, const void *data, size_t size)
 {
-	int fd = memfd_create("gsched-image", MFD_CLOEXEC), err;
 	size_t done = 0;
 
-	if (fd < 0)
-		return -1;
 	while (done < size) {
-		ssize_t n = write(fd, (const char *)image + done, size - done);
+		ssize_t n = write(fd, (const char *)data + done, size - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			err = n ? errno : ENOSPC;
-			close(fd);
-			errno = err;
+			errno = n ? errno : ENOSPC;
 			return -1;
 		}
 		done += n;
+	}
+	return 0;
+}
+
+static int image_fd(const void *image, size_t size, const char *kernel)
+{
+	int fd = memfd_create("gsched-image", MFD_CLOEXEC), err;
+
+	if (fd >= 0 && (append(fd, image, size) || append(fd, kernel, strlen(kernel)))) {
+		err = errno;
+		close(fd);
+		errno = err;
+		fd = -1;
 	}
 	return fd;
 }
@@ -43,10 +52,11 @@ int gsched_rewrite(const void *image, size_t size, unsigned int arch, char **ptx
 				   description_size);
 }
 
-int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *opts,
+int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewrite_opts *asked,
 			char **ptx, size_t *ptx_size, void **description, size_t *description_size)
 {
-	const char *path = secure_getenv("GSCHED_SOCKET");
+	struct gsched_rewrite_opts opts = { 0 };
+	const char *path = secure_getenv("GSCHED_SOCKET"), *kernel;
 	struct {
 		struct gsp_header head;
 		struct gsp_rewrite body;
@@ -61,13 +71,19 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 
 	*ptx = NULL;
 	*description = NULL;
-	if (opts->size < sizeof(*opts)) {
+	/* a caller that was built with a shorter struct gets 0 for the rest */
+	memcpy(&opts, asked, asked->size < sizeof(opts) ? asked->size : sizeof(opts));
+	kernel = opts.kernel ? opts.kernel : "";
+	if (asked->size < offsetof(struct gsched_rewrite_opts, kernel) ||
+	    strlen(kernel) > GSP_KERNEL_NAME_MAX) {
 		errno = EINVAL;
 		return -1;
 	}
-	req.body.arch = opts->arch;
-	req.body.flags = (opts->resumable ? GSP_REWRITE_RESUMABLE : 0) |
-			 (opts->modes ? GSP_REWRITE_MODES : 0);
+	req.body.arch = opts.arch;
+	req.body.name_size = (uint32_t)strlen(kernel);
+	req.body.flags = (opts.resumable ? GSP_REWRITE_RESUMABLE : 0) |
+			 (opts.modes ? GSP_REWRITE_MODES : 0) |
+			 (opts.describe ? GSP_REWRITE_DESCRIBE : 0);
 	if (!path || !*path)
 		path = GSP_SOCKET_DEFAULT;
 	fd = gsched_socket_connect(path);
@@ -76,7 +92,7 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 			errno = ENOTCONN;
 		return -1;
 	}
-	image_file = image_fd(image, size);
+	image_file = image_fd(image, size, kernel);
 	if (image_file < 0)
 		goto close_fd;
 	if (gsched_socket_send(fd, &req, sizeof(req), &image_file, 1)) {
@@ -102,7 +118,7 @@ int gsched_rewrite_with(const void *image, size_t size, const struct gsched_rewr
 		close(fds[--n_fds]);
 	if (reply.head.err) {
 		err = reply.head.err;
-	} else if (!*ptx || !*description) {
+	} else if (!*ptx != opts.describe || !*description) {
 		err = EPROTO;
 	} else {
 		rc = 0;

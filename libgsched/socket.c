@@ -140,10 +140,8 @@ static void dispatch_packet(struct gsched_socket *s, const char *buf, size_t len
 	if (len >= sizeof(*head) && head->type == GSP_EVENT) {
 		struct gsched_event ev;
 
-		if (len >= sizeof(*head) + sizeof(ev)) {
-			memcpy(&ev, buf + sizeof(*head), sizeof(ev));
+		if (gsched_event_parse(buf + sizeof(*head), len - sizeof(*head), &ev) > 0)
 			queue_event(s, &ev);
-		}
 	} else if (len >= sizeof(*head)) {
 		for (p = &s->waiters; (w = *p); p = &w->next) {
 			if (w->cookie != head->cookie)

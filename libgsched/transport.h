@@ -20,14 +20,15 @@ struct gsched_transport {
 	/* Fills @req and maps both pages into the connection. */
 	int (*attach)(struct gsched *g, struct gsched_attach *req);
 	/*
-	 * @async: do not block; EAGAIN is success. ENOBUFS: the arbiter has not read for a while,
-	 * and was not told.
+	 * @async: do not block, with GSCHED_SUBMIT_NOWAIT in @req; what the answer is does not
+	 * matter. ENOBUFS: the arbiter has not read for a while, and was not told.
 	 */
 	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
 	/* These two do not block. */
 	int (*complete)(struct gsched *g, struct gsched_complete *req);
 	int (*report)(struct gsched *g, struct gsched_report *req);
-	int (*event)(struct gsched *g, struct gsched_event *event);	/* 1: filled, 0: none */
+	/* 1: @event is of a type that is known, 0: none */
+	int (*event)(struct gsched *g, struct gsched_event *event);
 	int (*check)(struct gsched *g);		/* NULL: it cannot stop answering */
 	/* @value is read by SET, DEVICE and CLIENT; @buf is filled by GET and CLIENT_GET. */
 	int (*admin)(struct gsched *g, enum gsched_admin what, const char *device,
@@ -46,7 +47,6 @@ struct gsched {
 	int fd;				/* /dev/gsched, or the socket */
 	int poll_fd;			/* what gsched_fd() returns */
 	struct gsched_attach attach;	/* as completed by the arbiter; size 0: not attached */
-	uint64_t features;		/* GSCHED_FEATURE_*, once attached */
 	const struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	char *socket;			/* the daemon's path, also for the rewrite service */
@@ -72,6 +72,12 @@ void gsched_socket_abandon(struct gsched *g);
  * lost.
  */
 int gsched_check(struct gsched *g);
+
+/*
+ * event.c: one event from @len bytes that begin with it. 1: @event has it; 0: of a type that this
+ * version does not know, to be skipped; -1, EPROTO: not an event.
+ */
+int gsched_event_parse(const void *buf, size_t len, struct gsched_event *event);
 
 /* Maps the pages that ATTACH described; the caller still owns @arb_fd and @cl_fd. */
 int gsched_map_pages(struct gsched *g, const struct gsched_attach *req, int arb_fd, int cl_fd);

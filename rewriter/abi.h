@@ -18,8 +18,7 @@
  *     it with GSR_RANK_KNOWN to the upper half of the word, where later workers read it.
  *     position = rank * 1024 + place * weight. By index (GSR_LAUNCH_BY_INDEX, of twins made with gsr_options.modes): the
  *     worker claims a clear bit of control.sm (64 a word) below relay / weight. position = index *
- *     weight. The search for a rank or an index starts at launch.first (in SMs: times weight /
- *     1024) + %ctaid.x and wraps. If none is free the position is one that no window includes. So a
+ *     weight. The search for a rank or an index starts at launch.first + %ctaid.x and wraps. If none is free the position is one that no window includes. So a
  *     window counts the SMs, or the workers, that are there. The worker that sets control.started
  *     stamps stat.start_ns and stores the relay's window to stat.seen_limit.
  *  2. Scheduling point: load the window and its expiry (16 bytes, one L2 access) from
@@ -53,8 +52,8 @@
  *     release semantics, done = atom.add(control.done, block-tasks that this worker ran). The
  *     worker that brings it to launch.blocks stamps stat.end_ns, stores stat.finished = seq, then
  *     opens the gate by a release: control.gate = seq.
- *     With GSR_LAUNCH_TOGETHER a worker that found nothing more to do ends when at most one on its
- *     SM still runs: an SM serves its oldest warps first, so blocks of others that came to its
+ *     With GSR_LAUNCH_TOGETHER a worker that found nothing more to do ends when none on its SM
+ *     still runs: an SM serves its oldest warps first, so blocks of others that came to its
  *     place would stand still behind those.
  *     A worker that left early adds 1 to control.left after everything else and stores the sum to
  *     stat.left, unless another one is doing so (control.telling), which then looks again. With
@@ -72,7 +71,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		19	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		20	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -91,8 +90,8 @@ struct gsr_launch {
 	/* capacity units of one worker: 1024 / blocks per SM, rounded down */
 	uint32_t weight;
 	uint32_t poll_ns;	/* least time between two reads of the page */
-	uint32_t fetch_ns;	/* work to aim at in one fetch */
-	uint32_t fetch_max;	/* most block-tasks of one fetch */
+	/* ns of a fetch that keeps its size: gsr_launch_order() */
+	uint32_t fetch_least, fetch_most;
 	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
 	uint32_t workers;
 	uint32_t flags;		/* GSR_LAUNCH_* */
@@ -101,7 +100,10 @@ struct gsr_launch {
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
 	uint32_t save_per_sm;	/* records an SM: blocks per SM, at most 32 */
 	uint32_t save_sms;	/* SMs that have records: above every %smid */
-	/* workers of the task that are there already, as far as the launcher knows */
+	/*
+	 * SMs, with GSR_LAUNCH_BY_INDEX workers, of the task that are there already, as far as the
+	 * launcher knows
+	 */
 	uint32_t first;
 	/* device address of struct gsr_ranges, one a task; 0: the counters */
 	uint64_t ranges;
@@ -129,20 +131,25 @@ struct gsr_launch {
 	uint32_t last_copy;	/* of the relay's, a power of two less one: gsr_launch_order() */
 	uint32_t blocks;	/* of the grid */
 	uint32_t last_warp;	/* warps of a thread block, less one */
-	/* batch size: block-tasks of each counter; -workers / counters; counters / 2 workers */
-	float each, ahead, share;
+	float fetch_ns;		/* work to aim at in one fetch; whole */
+	float fetch_max;	/* most block-tasks of one fetch; whole */
+	/* batch size: blocks / 2 workers; -counters / 2 workers */
+	float half, share;
+	/* block-tasks of each counter; -3 workers / counters */
+	float each, ahead;
 	uint32_t half_column;	/* bits of a float: half of the rows of a column; 0: no columns */
+	uint32_t pad;
 };
 
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */
-#define GSR_LAUNCH_NO_WINDOW	1u	/* ignore the window: never leave early */
+#define GSR_LAUNCH_NO_WINDOW	0x80000000u	/* ignore the window: never leave early */
 /* Only of twins that were made with gsr_options.modes, and so gsr_launch.ranges */
 /* the window counts workers, not the SMs that the task is on */
 #define GSR_LAUNCH_BY_INDEX	4u
 /* a task's first launch, with the whole device for its window: no place is worse than another */
 #define GSR_LAUNCH_WHOLE	16u
 /* not of resumable twins, nor by index: workers leave an SM together when the work is at its end */
-#define GSR_LAUNCH_TOGETHER	32u
+#define GSR_LAUNCH_TOGETHER	8u
 
 /*
  * Where a resumable twin keeps block-tasks that were left in their middle. Zero before the task's
@@ -215,7 +222,7 @@ struct gsr_control {
 #else
 #define GSR_ASSERT(c) _Static_assert(c, #c)
 #endif
-GSR_ASSERT(sizeof(struct gsr_launch) == 192);
+GSR_ASSERT(sizeof(struct gsr_launch) == 208);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
 GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
@@ -224,7 +231,8 @@ GSR_ASSERT(offsetof(struct gsr_launch, ranges) == 88);
 GSR_ASSERT(offsetof(struct gsr_launch, step) == 96);
 GSR_ASSERT(offsetof(struct gsr_launch, fetch_first) == 144);
 GSR_ASSERT(offsetof(struct gsr_launch, blocks) == 168);
-GSR_ASSERT(offsetof(struct gsr_launch, half_column) == 188);
+GSR_ASSERT(offsetof(struct gsr_launch, fetch_ns) == 176);
+GSR_ASSERT(offsetof(struct gsr_launch, half_column) == 200);
 GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);
 GSR_ASSERT(offsetof(struct gsr_ranges, next) == 8320);
 GSR_ASSERT(offsetof(struct gsr_control, exhausted) == 128);

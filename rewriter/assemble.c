@@ -147,7 +147,8 @@ void gsr_assemble(struct gsr_pass *p, const struct gsr_common *common, struct gs
 	declare_devirtualised(p, out);
 	for (i = p->m->first; i; i = i->next) {
 		if (i->kind == GSR_ITEM_DIRECTIVE &&
-		    (!strncmp(i->text, ".pragma", 7) || gsr_is_file(i) || gsr_is_debug_str(i)))
+		    (!strncmp(i->text, ".pragma", 7) ||
+		     (common->lines && (gsr_is_file(i) || gsr_is_debug_str(i)))))
 			append_item(p, out, GSR_ITEM_DIRECTIVE)->text = i->text;
 		else if (i->kind == GSR_ITEM_VAR && *gsr_intern_mark(i->var->name) &&
 			 !(common->wide && is_shared(i->var)))

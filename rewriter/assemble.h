@@ -10,6 +10,7 @@ struct gsr_common {
 	struct gsr_own own;		/* what some twin needs there */
 	bool needed;			/* some twin needs any */
 	bool wide;			/* they are aligned to GSR_ALIGNED */
+	bool lines;			/* line information is kept */
 };
 
 /* Fills @out, whose header is that of the input; and @rw's variables, the table of addresses */

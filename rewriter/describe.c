@@ -20,7 +20,7 @@
 #include "gsr.h"
 
 #define MAGIC		"GSRD"
-#define FORMAT		1
+#define FORMAT		2
 #define SIZE_MOST	(1u << 20)	/* of parameters; kernels that claim more have no twin */
 #define FIXED_MOST	((1u << 20) - 1)
 #define THREAD_MOST	((1u << 16) - 1)
@@ -30,6 +30,7 @@
 #define KERNEL_LEAST	64
 #define REFERENCE_LEAST	5
 #define INDEX_LEAST	4
+#define PARAM_LEAST	8
 
 struct io {
 	struct gsr_arena *arena;	/* reading: for strings and lists. NULL: writing */
@@ -202,6 +203,33 @@ static void kernel_references(struct io *io, struct gsr_kernel *k)
 					k->references_offset >= k->param_size));
 }
 
+/* Those of a twin are in order, and in the buffer. */
+static void kernel_params(struct io *io, struct gsr_kernel *k)
+{
+	const struct gsr_param *from = k->layout;
+	struct gsr_param *list = NULL;
+	size_t end = 0;
+	unsigned int i;
+
+	io_count(io, &k->params, UINT32_MAX, PARAM_LEAST);
+	size(io, &k->param_size);
+	if (io->arena)
+		k->layout = list = gsr_alloc_array(io->arena, k->params, sizeof(*list));
+	for (i = 0; i < k->params && !io->bad; i++) {
+		struct gsr_param p = { 0 };
+
+		if (!list)
+			p = from[i];
+		size(io, &p.offset);
+		size(io, &p.size);
+		expect(io, k->tier != GSR_TIER_BLOCK ||
+			   (p.size && p.offset >= end && p.offset + p.size <= k->param_size));
+		end = p.offset + p.size;
+		if (list)
+			list[i] = p;
+	}
+}
+
 static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables)
 {
 	unsigned int i;
@@ -209,8 +237,7 @@ static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables
 	string(io, &k->name);
 	k->tier = choice(io, k->tier, GSR_TIER_LAUNCH);
 	string(io, &k->reason);
-	u32(io, &k->params, UINT32_MAX);
-	size(io, &k->param_size);
+	kernel_params(io, k);
 	size(io, &k->launch_offset);
 	expect(io, k->tier != GSR_TIER_BLOCK ||
 		   (k->launch_offset % 16 == 0 && k->launch_offset >= k->param_size));
@@ -224,6 +251,7 @@ static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables
 		u32(io, &k->inserted[i], UINT32_MAX);
 	u32(io, &k->sites, UINT32_MAX);
 	u32(io, &k->resume_points, UINT32_MAX);
+	flag(io, &k->restarts);
 	optional(io, &k->resume_reason);
 	u32(io, &k->save_fixed, FIXED_MOST);
 	u32(io, &k->save_thread, THREAD_MOST);
@@ -351,4 +379,14 @@ enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_r
 	gsr_arena_free(io.arena);
 	memset(out, 0, sizeof(*out));
 	return why.status;
+}
+
+/* Here, so that a reader of descriptions is not linked with the passes. */
+void gsr_rewrite_free(struct gsr_rewrite *rw)
+{
+	if (!rw)
+		return;
+	free(rw->ptx);
+	gsr_arena_free(rw->arena);
+	memset(rw, 0, sizeof(*rw));
 }

@@ -52,12 +52,18 @@ enum gsr_insertion {
 	GSR_INSERTIONS
 };
 
+/* Where a parameter is in a kernel's parameter buffer, in bytes */
+struct gsr_param {
+	size_t offset, size;
+};
+
 /* One kernel of a module. Strings live as long as the gsr_rewrite. */
 struct gsr_kernel {
 	const char *name;		/* mangled, as in PTX */
 	enum gsr_tier tier;
 	const char *reason;		/* why this tier; "rewritten" for tier block */
 	unsigned int params;		/* number of original parameters */
+	const struct gsr_param *layout;	/* of these; the twin has them at the same places */
 	size_t param_size;		/* bytes of the original parameter buffer */
 	size_t launch_offset;		/* offset of struct gsr_launch in the new parameter
 					 * buffer */
@@ -75,6 +81,7 @@ struct gsr_kernel {
 					 * at the end of the body, or in shared memory */
 	/* with gsr_options.resumable */
 	unsigned int resume_points;	/* 0: this twin can leave between block-tasks only */
+	bool restarts;			/* a block-task that was left there begins again */
 	const char *resume_reason;	/* why there are none, or which loops have none; NULL:
 					 * nothing to say */
 	unsigned int save_fixed;	/* bytes of a record without dynamic shared memory and
@@ -122,7 +129,8 @@ struct gsr_rewrite {
 	char *ptx;			/* NUL-terminated: the twins only, a module of its own; NULL
 					 * if there are none */
 	size_t ptx_size;		/* without the NUL */
-	struct gsr_kernel *kernels;	/* every entry of the input, in its order */
+	struct gsr_kernel *kernels;	/* every entry of the input, in its order; with
+					 * gsr_options.kernel that one, if it is there */
 	unsigned int n_kernels;
 	const char *addresses;		/* the twins' table: an array of u64 in constant memory;
 					 * NULL if there are no variables */
@@ -131,14 +139,28 @@ struct gsr_rewrite {
 	void *arena;			/* private */
 };
 
+/*
+ * Twins that leave a block-task in its middle may forget it there and begin it again later, where
+ * that leaves the same memory: nothing is saved, and its time is lost
+ */
+enum gsr_restart {
+	GSR_RESTART_NEVER,
+	GSR_RESTART_INSTEAD,		/* kernels that cannot be resumed */
+	GSR_RESTART_ALWAYS,		/* none is resumed */
+};
+
 struct gsr_options {
 	size_t size;			/* sizeof(struct gsr_options) */
 	const char *name;		/* for messages; NULL "<ptx>" */
 	size_t max_input;		/* 0: 256 MiB */
 	bool resumable;			/* twins that can also leave a block-task in its middle:
 					 * they cost a little more */
+	enum gsr_restart restart;	/* only with resumable */
 	bool modes;			/* twins for GSR_LAUNCH_BY_INDEX and gsr_launch.ranges:
 					 * others ignore these */
+	const char *kernel;		/* NULL: all. Else only this one's twin is made, the
+					 * description has only this kernel, and there is no line
+					 * information */
 	unsigned int look;		/* instructions between two checks whether to leave; 0: a
 					 * good default */
 	/*
@@ -158,6 +180,7 @@ const char *gsr_pass_name(unsigned int i);
  */
 static inline size_t gsr_save_stride(const struct gsr_kernel *k, size_t threads, size_t dynamic)
 {
+	dynamic = k->restarts ? 0 : dynamic;
 	return (k->save_fixed + (dynamic + 15) / 16 * 16 + threads * k->save_thread + 15) / 16 * 16;
 }
 

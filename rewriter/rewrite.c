@@ -20,6 +20,8 @@ struct job {
 	struct gsr_rewrite *out;
 	unsigned int n;
 	bool resumable;
+	const char *kernel;		/* NULL: all */
+	enum gsr_restart restart;
 	bool suffixed;			/* the input may contain the name of a twin */
 	bool files, names;		/* .file directives, names of inlined functions exist */
 	struct gsr_module printed;
@@ -61,7 +63,7 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 			.n_dims = 1,
 		};
 	params[f->n_params++] = (struct gsr_var){
-		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "#launch"),
+		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "$#arg"),
 		.dims = { sizeof(struct gsr_launch) }, .n_dims = 1,
 	};
 	f->params = params;
@@ -349,20 +351,40 @@ static const char *flatten(struct twin *t)
 	return NULL;
 }
 
+static void plan_points(struct twin *t)
+{
+	const enum gsr_restart restart = t->j->restart;
+	const char *why = NULL, *other = NULL;
+	bool *rows = &t->k->warp_rows;
+
+	if (restart != GSR_RESTART_ALWAYS)
+		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, false,
+					    rows, &why);
+	if (!t->resume && restart != GSR_RESTART_NEVER) {
+		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id, true,
+					    rows, &other);
+		/* if it is neither, what is in the way of resuming is of more interest */
+		if (t->resume || !why)
+			why = other;
+	}
+	t->k->resume_reason = why;
+}
+
 static const char *plan_resume(struct twin *t)
 {
 	struct gsr_kernel *k = t->k;
 
 	if (!t->j->resumable)
 		return NULL;
-	if (t->end.warps || t->cleanup.warpsync)
+	if (t->end.warps || t->cleanup.warpsync) {
 		k->resume_reason = "lanes may be finished while others of the warp wait for it";
-	else if (t->cleanup.swbarrier)
+	} else if (t->cleanup.swbarrier) {
 		k->resume_reason = "barriers that finished threads have no part in, in functions";
-	else
-		t->resume = gsr_resume_plan(&t->j->p, t->fn, &t->c, t->end.early, t->end.id,
-					    &k->warp_rows, &k->resume_reason);
+	} else {
+		plan_points(t);
+	}
 	if (t->resume) {
+		k->restarts = t->resume->restart;
 		k->resume_points = t->resume->n_points;
 		k->save_fixed = t->resume->fixed;
 		k->save_thread = 4 * t->resume->words;
@@ -582,7 +604,7 @@ static void rewrite_module(struct job *j)
 	struct gsr_item *item;
 
 	prepare_module(p);
-	for (item = p->m->first; item; item = item->next) {
+	for (item = p->m->first; item && j->common.lines; item = item->next) {
 		j->files |= gsr_is_file(item);
 		j->names |= gsr_is_debug_str(item);
 	}
@@ -594,7 +616,8 @@ static void rewrite_module(struct job *j)
 		struct gsr_kernel *kernel = &j->out->kernels[j->out->n_kernels];
 		struct twin t = { .j = j, .fn = &p->fns[i], .k = kernel, .own = &own[n] };
 
-		if (!p->fns[i].f->entry || !p->fns[i].f->body)
+		if (!p->fns[i].f->entry || !p->fns[i].f->body ||
+		    (j->kernel && strcmp(p->fns[i].f->name, j->kernel)))
 			continue;
 		j->out->n_kernels++;
 		kernel->name = p->fns[i].f->name;
@@ -663,6 +686,9 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	limit = o.max_input ? o.max_input : INPUT_MAX;
 	name = o.name ? o.name : "<ptx>";
 	j.resumable = o.resumable;
+	j.kernel = o.kernel;
+	j.common.lines = !o.kernel;
+	j.restart = o.restart;
 	j.p.look = o.look;
 	j.p.modes = o.modes;
 	if (o.dump)
@@ -701,13 +727,4 @@ nomem:
 	err->status = GSR_ERR_NOMEM;
 	snprintf(err->message, sizeof(err->message), "%.80s: out of memory", name);
 	return err->status;
-}
-
-void gsr_rewrite_free(struct gsr_rewrite *rw)
-{
-	if (!rw)
-		return;
-	free(rw->ptx);
-	gsr_arena_free(rw->arena);
-	memset(rw, 0, sizeof(*rw));
 }

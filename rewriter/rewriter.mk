@@ -7,8 +7,8 @@ RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c describe.c addresse
 	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c exits.c swbarrier.c warpsync.c \
 		blockids.c globals.c dependents.c references.c mbarriers.c returns.c resume.c remat.c stripmine.c unroll.c) \
 	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c loads.c spin.c barriers.c ranges.c defuse.c \
-		escape.c fnptrs.c params.c alignment.c) \
-	$(addprefix rewriter/ptx/,arena.c lex.c parse.c operand.c print.c type.c semantics.c barrier.c lines.c cut.c)
+		escape.c fnptrs.c params.c alignment.c effects.c) \
+	$(addprefix rewriter/ptx/,arena.c lex.c parse.c operand.c print.c type.c semantics.c barrier.c lines.c)
 RW_TOOL_SRCS := $(addprefix rewriter/tools/,gsrewrite.c elf.c json.c explain.c registers.c)
 GSR_LIBS := -llz4 -lzstd -lm
 LIBS += $(B)/lib/libgsr.a

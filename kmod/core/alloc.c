@@ -159,23 +159,23 @@ static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group 
 	struct gsc_device *dev = group->dev;
 	u32 max, depth;
 
-	for (; group && group->seen != stamp; group = group->parent) {
-		group->seen = stamp;
-		group->used = 0;
-		group->held = 0;
-		group->demand = 0;
-		group->reserve = 0;
-		group->claim = 0;
+	for (; group && group->run.seen != stamp; group = group->parent) {
+		group->run.seen = stamp;
+		group->run.used = 0;
+		group->run.held = 0;
+		group->run.demand = 0;
+		group->run.reserve = 0;
+		group->run.claim = 0;
 		max = gsc_group_max(group);
-		group->cap = max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(max), dev->sms);
+		group->run.cap = max == GSC_MAX_UNLIMITED ? dev->sms : min(gsc_sms(max), dev->sms);
 		if (max != GSC_MAX_UNLIMITED && max % GSCHED_CAPSM)
 			band->fractional = true;
 		if (gsc_group_min(group) || gsc_standby_units(group))
 			band->guarantees = true;
-		group->next_level = NULL;
+		group->run.next_level = NULL;
 		depth = group->depth;
 		if (tree->first[depth])
-			tree->last[depth]->next_level = group;
+			tree->last[depth]->run.next_level = group;
 		else
 			tree->first[depth] = group;
 		tree->last[depth] = group;
@@ -189,21 +189,21 @@ static bool can_run(const struct gsc_task *task)
 	const struct gsc_group *group;
 
 	for (group = task->client->seat; group; group = group->parent)
-		if (gsc_is_block(task) && gsc_group_max(group) < gsc_least(task))
+		if (gsc_is_block(task) && gsc_group_max(group) < gsc_weight(task))
 			return false;
 	return true;
 }
 
 static void prepare_client(struct gsc_client *client, u64 stamp)
 {
-	client->seen = stamp;
-	client->need = 0;
-	client->full = 0;
-	client->use = 0;
-	client->fixed = 0;
-	client->fair = 0;
+	client->run.seen = stamp;
+	client->run.need = 0;
+	client->run.full = 0;
+	client->run.use = 0;
+	client->run.fixed = 0;
+	client->run.fair = 0;
 	client->alloc = 0;
-	client->closed = false;
+	client->run.closed = false;
 }
 
 static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
@@ -215,10 +215,10 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 
 	task->want = min(task->want, dev->sms * GSCHED_CAPSM);
 	/* a max that is smaller than a worker is a fraction */
-	if (client->closed || (band->fractional && !can_run(task)))
+	if (client->run.closed || (band->fractional && !can_run(task)))
 		task->want = 0;
 	if (!task->want) {
-		client->closed = !task->chained;
+		client->run.closed = !task->chained;
 		return;
 	}
 	if (gsc_is_fixed(task)) {
@@ -226,15 +226,15 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 		if (!gsc_is_head(task))
 			return;
 		task->want = task->window;
-		client->fixed = gsc_sms(task->want);
+		client->run.fixed = gsc_sms(task->want);
 	}
 	sms = gsc_sms(task->want);
-	client->use = min(client->use + sms, dev->sms);
-	if (sms > client->full) {
-		group->demand = min(group->demand + sms - client->full, dev->sms);
-		client->full = sms;
+	client->run.use = min(client->run.use + sms, dev->sms);
+	if (sms > client->run.full) {
+		group->run.demand = min(group->run.demand + sms - client->run.full, dev->sms);
+		client->run.full = sms;
 	}
-	client->need = max(client->need, gsc_sms(min(task->need, task->want)));
+	client->run.need = max(client->run.need, gsc_sms(min(task->need, task->want)));
 }
 
 /* What capsm.reserve keeps for groups of the band's clients, whether they have tasks or not */
@@ -247,14 +247,14 @@ static void prepare_claims(struct gsc_band *band, struct tree *tree, u64 stamp)
 	list_for_each_entry(client, &band->members, member) {
 		if (gsc_is_server(client))
 			continue;
-		for (group = client->home; group && group->standby_seen != stamp;
+		for (group = client->home; group && group->run.standby_seen != stamp;
 		     group = group->parent) {
-			group->standby_seen = stamp;
+			group->run.standby_seen = stamp;
 			claim = gsc_standby_claim(band, group);
 			if (!claim)
 				continue;
 			tree_add(band, tree, group, stamp);
-			group->claim = claim;
+			group->run.claim = claim;
 			band->claims = true;
 			band->guarantees = true;
 			band->lend_ns = min(band->lend_ns, gsc_standby_limit_ns(group));
@@ -282,7 +282,7 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
 	tree->depth = 0;
 	list_for_each_entry(task, &band->tasks, node) {
 		tree_add(band, tree, task->client->seat, stamp);
-		if (task->client->seen != stamp)
+		if (task->client->run.seen != stamp)
 			prepare_client(task->client, stamp);
 		prepare_task(band, task);
 	}
@@ -305,62 +305,63 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
  */
 static void guarantee(struct tree *tree)
 {
+	struct gsc_group_run *run, *up;
 	struct gsc_share *share;
 	struct gsc_group *group;
 	int depth;
+	u32 need;
 
 	for (depth = tree->depth; depth >= 0; depth--)
-		for (group = tree->first[depth]; group; group = group->next_level) {
-			group->contest.first = NULL;
-			group->asked = group->demand;
-			group->claimed_below = false;
-			group->leaves_one = false;
-			group->kept_free = 0;
+		for (group = tree->first[depth]; group; group = group->run.next_level) {
+			run = &group->run;
+			run->contest.first = NULL;
+			run->asked = run->demand;
+			run->claimed_below = false;
+			run->leaves_one = false;
+			run->kept_free = 0;
 		}
 	for (depth = tree->depth; depth >= 0; depth--) {
-		for (group = tree->first[depth]; group; group = group->next_level) {
-			u32 need = gsc_sms(max(gsc_group_min(group), gsc_standby_units(group)));
-
+		for (group = tree->first[depth]; group; group = group->run.next_level) {
+			run = &group->run;
+			need = gsc_sms(max(gsc_group_min(group), gsc_standby_units(group)));
 			/*
 			 * its direct tasks are in demand already; its children were added by
 			 * themselves
 			 */
-			group->asked = min(group->asked, group->cap);
-			group->demand = min(group->demand, group->cap);
-			if (group->leaves_one)
-				group->demand =
-					max(group->asked, min(group->demand, group->cap - 1));
-			group->demand = max(group->demand, min(group->claim, group->cap));
-			for (share = group->contest.first; share; share = share->next)
-				group->reserve += share->hi;
-			group->reserve = min(max(group->reserve, need), group->demand);
-			group->share.lo = 0;
-			group->share.firm = 0;
-			group->share.hi = group->reserve;
-			group->share.weight = group->reserve;
+			run->asked = min(run->asked, run->cap);
+			run->demand = min(run->demand, run->cap);
+			if (run->leaves_one)
+				run->demand = max(run->asked, min(run->demand, run->cap - 1));
+			run->demand = max(run->demand, min(run->claim, run->cap));
+			for (share = run->contest.first; share; share = share->next)
+				run->reserve += share->hi;
+			run->reserve = min(max(run->reserve, need), run->demand);
+			run->share.lo = 0;
+			run->share.firm = 0;
+			run->share.hi = run->reserve;
+			run->share.weight = run->reserve;
 			if (!group->parent)
 				continue;
-			group->parent->asked =
-				min(group->parent->asked + group->asked, group->dev->sms);
-			group->parent->demand =
-				min(group->parent->demand + group->demand, group->dev->sms);
-			if (group->claimed_below || group->claim > group->asked)
-				group->parent->claimed_below = true;
+			up = &group->parent->run;
+			up->asked = min(up->asked + run->asked, group->dev->sms);
+			up->demand = min(up->demand + run->demand, group->dev->sms);
+			if (run->claimed_below || run->claim > run->asked)
+				up->claimed_below = true;
 			/* who makes a plan leaves to others what they need */
-			if (group->leaves_one ||
-			    (group->claim > group->asked && !gsc_is_planned(group)))
-				group->parent->leaves_one = true;
-			if (group->reserve)
-				enter(&group->parent->contest, &group->share);
+			if (run->leaves_one ||
+			    (run->claim > run->asked && !gsc_is_planned(group)))
+				up->leaves_one = true;
+			if (run->reserve)
+				enter(&up->contest, &run->share);
 		}
 	}
 	for (depth = 0; depth <= tree->depth; depth++) {
-		for (group = tree->first[depth]; group; group = group->next_level) {
+		for (group = tree->first[depth]; group; group = group->run.next_level) {
+			run = &group->run;
 			if (group->parent)
-				group->reserve = group->reserve ? group->share.got : 0;
-			divide(&group->contest, group->leaves_one ?
-							min(group->reserve, group->cap - 1) :
-							group->reserve);
+				run->reserve = run->reserve ? run->share.got : 0;
+			divide(&run->contest, run->leaves_one ? min(run->reserve, run->cap - 1) :
+								run->reserve);
 		}
 	}
 }
@@ -376,8 +377,8 @@ static void take(struct gsc_client *client, u32 sms, bool hold)
 	struct gsc_group *group;
 
 	for (group = client->seat; group; group = group->parent) {
-		group->used += sms;
-		group->held += hold ? sms : 0;
+		group->run.used += sms;
+		group->run.held += hold ? sms : 0;
 	}
 }
 
@@ -391,9 +392,10 @@ enum contest_kind {
 
 static u32 unfilled(const struct gsc_group *group, enum contest_kind kind)
 {
-	u32 due = kind == CONTEST_LEND ? min(group->reserve, group->asked) : group->reserve;
+	const struct gsc_group_run *run = &group->run;
+	u32 due = kind == CONTEST_LEND ? min(run->reserve, run->asked) : run->reserve;
 
-	return due - min(due, group->used - group->held);
+	return due - min(due, run->used - run->held);
 }
 
 /*
@@ -402,12 +404,12 @@ static u32 unfilled(const struct gsc_group *group, enum contest_kind kind)
  */
 static u32 owed(const struct gsc_group *group)
 {
-	u32 served = group->used - group->held, most = 0;
+	u32 served = group->run.used - group->run.held, most = 0;
 	const struct gsc_group *up;
 
 	for (up = group; up; up = up->parent)
 		most = max(most, unfilled(up, CONTEST_HOLD));
-	return min(most, group->demand - min(group->demand, served));
+	return min(most, group->run.demand - min(group->run.demand, served));
 }
 
 /*
@@ -423,11 +425,12 @@ static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind 
 	int depth;
 
 	for (depth = tree->depth; depth >= 0; depth--) {
-		for (group = tree->first[depth]; group; group = group->next_level) {
-			u32 room = group->cap - min(group->cap, group->used);
+		for (group = tree->first[depth]; group; group = group->run.next_level) {
+			struct gsc_group_run *run = &group->run;
+			u32 room = run->cap - min(run->cap, run->used);
 			u32 lo = 0, hi = 0, firm = 0, beside;
 
-			for (share = group->contest.first; share; share = share->next) {
+			for (share = run->contest.first; share; share = share->next) {
 				share->hi = max(share->lo, min(share->hi, dev->sms));
 				firm += share->firm;
 				lo += share->lo;
@@ -437,24 +440,23 @@ static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind 
 			 * what lower ranks are guaranteed is claimed here too, though only they
 			 * will take it
 			 */
-			group->share.firm = max(firm, hold && band->guarantees ?
-							      owed(group) :
-							      unfilled(group, kind));
-			beside = hold ? group->share.firm - firm : 0;
-			group->share.hi = max(group->share.firm, min(room, hi + beside));
-			group->share.lo = max(group->share.firm, min(lo, group->share.hi));
-			group->beside = beside;
-			group->share.weight = group->weight;
-			group->share.got = 0;
-			if (group->parent && group->share.hi)
-				enter(&group->parent->contest, &group->share);
+			run->share.firm = max(firm, hold && band->guarantees ?
+							    owed(group) : unfilled(group, kind));
+			beside = hold ? run->share.firm - firm : 0;
+			run->share.hi = max(run->share.firm, min(room, hi + beside));
+			run->share.lo = max(run->share.firm, min(lo, run->share.hi));
+			run->beside = beside;
+			run->share.weight = group->weight;
+			run->share.got = 0;
+			if (group->parent && run->share.hi)
+				enter(&group->parent->run.contest, &run->share);
 		}
 	}
-	dev->root.share.got = dev->root.share.hi;
+	dev->root.run.share.got = dev->root.run.share.hi;
 	for (depth = 0; depth <= tree->depth; depth++)
-		for (group = tree->first[depth]; group; group = group->next_level)
-			divide(&group->contest,
-			       group->share.got - min(group->share.got, group->beside));
+		for (group = tree->first[depth]; group; group = group->run.next_level)
+			divide(&group->run.contest,
+			       group->run.share.got - min(group->run.share.got, group->run.beside));
 }
 
 static void new_contest(struct tree *tree)
@@ -463,17 +465,17 @@ static void new_contest(struct tree *tree)
 	int depth;
 
 	for (depth = 0; depth <= tree->depth; depth++)
-		for (group = tree->first[depth]; group; group = group->next_level)
-			group->contest.first = NULL;
+		for (group = tree->first[depth]; group; group = group->run.next_level)
+			group->run.contest.first = NULL;
 }
 
 static void enter_client(struct gsc_client *client, u32 lo, u32 hi)
 {
-	client->share.firm = 0;
-	client->share.lo = lo;
-	client->share.hi = hi;
-	client->share.weight = GSC_WEIGHT_DEFAULT;
-	enter(&client->seat->contest, &client->share);
+	client->run.share.firm = 0;
+	client->run.share.lo = lo;
+	client->run.share.hi = hi;
+	client->run.share.weight = GSC_WEIGHT_DEFAULT;
+	enter(&client->seat->run.contest, &client->run.share);
 }
 
 static u32 room_above(const struct gsc_client *client)
@@ -482,14 +484,14 @@ static u32 room_above(const struct gsc_client *client)
 	u32 room = U32_MAX;
 
 	for (group = client->seat; group; group = group->parent)
-		room = min(room, group->cap - min(group->cap, group->used));
+		room = min(room, group->run.cap - min(group->run.cap, group->run.used));
 	return room;
 }
 
 /* A window that nobody else has a use for does not shrink: its workers may be anywhere in it */
 static u32 spare_use(const struct gsc_client *client)
 {
-	u32 use = max(client->use, gsc_sms(client->window));
+	u32 use = max(client->run.use, gsc_sms(client->window));
 
 	return use - min(use, gsc_sms(client->alloc));
 }
@@ -508,16 +510,16 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 	new_contest(tree);
 	for (task = from; task && task->rank == from->rank; task = next_task(band, task)) {
 		client = task->client;
-		if (!client->need || client->seen == stamp)
+		if (!client->run.need || client->run.seen == stamp)
 			continue;
 		if (kind == CONTEST_LEND && !gsc_standby_may_borrow(band, client))
 			continue;
-		client->seen = stamp;
+		client->run.seen = stamp;
 		if (kind == CONTEST_SPARE || kind == CONTEST_LEND)
 			enter_client(client, 0, spare_use(client));
 		else
-			enter_client(client, kind == CONTEST_KEEP ? client->fixed : 0,
-				     client->need);
+			enter_client(client, kind == CONTEST_KEEP ? client->run.fixed : 0,
+				     client->run.need);
 	}
 	contend(band, tree, kind);
 	return stamp;
@@ -531,12 +533,12 @@ static u32 serve_lone(struct gsc_client *client, u32 room, bool spare)
 {
 	u32 want, got;
 
-	if (!client->need)
+	if (!client->run.need)
 		return 0;
-	want = spare ? spare_use(client) : max(client->fixed, client->need);
+	want = spare ? spare_use(client) : max(client->run.fixed, client->run.need);
 	got = min(want, room);
 	client->alloc += got * GSCHED_CAPSM;
-	client->fair += spare ? got : min(client->need, room);
+	client->run.fair += spare ? got : min(client->run.need, room);
 	return got;
 }
 
@@ -550,23 +552,23 @@ static noinline void serve_several(struct gsc_band *band, struct tree *tree, str
 	u64 stamp;
 
 	for (task = from; task != end; task = next_task(band, task))
-		fixed |= task->client->fixed != 0;
+		fixed |= task->client->run.fixed != 0;
 	if (fixed && !spare) {
 		contest_clients(band, tree, from, CONTEST_FAIR);
 		for (task = from; task != end; task = next_task(band, task))
-			if (task->client->need)
-				task->client->fair = task->client->share.got;
+			if (task->client->run.need)
+				task->client->run.fair = task->client->run.share.got;
 	}
 	stamp = contest_clients(band, tree, from, kind);
 	for (task = from; task != end; task = next_task(band, task)) {
 		client = task->client;
-		if (client->seen != stamp)
+		if (client->run.seen != stamp)
 			continue;
-		client->seen = 0;
-		client->alloc += client->share.got * GSCHED_CAPSM;
+		client->run.seen = 0;
+		client->alloc += client->run.share.got * GSCHED_CAPSM;
 		if (!fixed || spare)
-			client->fair += client->share.got;
-		take(client, client->share.got, false);
+			client->run.fair += client->run.share.got;
+		take(client, client->run.share.got, false);
 	}
 }
 
@@ -608,20 +610,20 @@ static u32 serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 		has = client->n_tasks ? gsc_sms(client->alloc) : 0;
 		sms = gsc_sms(client->hold_units);
 		sms -= min(sms, has);
-		client->seen = stamp;
+		client->run.seen = stamp;
 		n++;
 		if (lone)
-			client->share.got = min(sms, room_above(client));
+			client->run.share.got = min(sms, room_above(client));
 		else
 			enter_client(client, 0, sms);
 	}
 	if (!lone)
 		contend(band, tree, CONTEST_HOLD);
 	list_for_each_entry(client, &band->active, active) {
-		if (client->seen != stamp)
+		if (client->run.seen != stamp)
 			continue;
-		client->hold_got = client->share.got * GSCHED_CAPSM;
-		take(client, client->share.got, true);
+		client->hold_got = client->run.share.got * GSCHED_CAPSM;
+		take(client, client->run.share.got, true);
 	}
 	return n;
 }
@@ -652,7 +654,7 @@ static u32 least_use(const struct gsc_client *client)
 
 	list_for_each_entry(task, &client->tasks, peer)
 		if (task->want && gsc_is_block(task))
-			return gsc_least(task);
+			return gsc_weight(task);
 	return 1;
 }
 
@@ -672,9 +674,9 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
 	excess = sum - max;
 	list_for_each_entry_reverse(task, &band->tasks, node) {
 		client = task->client;
-		if (client->seen == stamp || !client->alloc || !is_below(client->group, group))
+		if (client->run.seen == stamp || !client->alloc || !is_below(client->group, group))
 			continue;
-		client->seen = stamp;
+		client->run.seen = stamp;
 		if (client->alloc >= excess + least_use(client)) {
 			client->alloc -= excess;
 			return;
@@ -713,10 +715,10 @@ static bool assign(struct gsc_client *client)
 		if (!open || !task->want)
 			open = false;
 		else if (!gsc_is_block(task))
-			task->alloc = max(min(min(task->want, client->fair * GSCHED_CAPSM),
+			task->alloc = max(min(min(task->want, client->run.fair * GSCHED_CAPSM),
 					      client->alloc),
 					  min(task->want, kept));
-		else if (client->alloc >= gsc_least(task))
+		else if (client->alloc >= gsc_weight(task))
 			task->alloc = client->alloc;
 		open = open && task->alloc;
 		fed |= open;
@@ -746,9 +748,9 @@ static void serve(struct gsc_band *band, struct tree *tree, bool holds)
 			hold = -1;
 		}
 	}
-	for (task = first; task && root->used < root->cap;)
+	for (task = first; task && root->run.used < root->run.cap;)
 		task = serve_rank(band, tree, task, CONTEST_SPARE);
-	for (task = band->claims ? first : NULL; task && root->used < root->cap;)
+	for (task = band->claims ? first : NULL; task && root->run.used < root->run.cap;)
 		task = serve_rank(band, tree, task, CONTEST_LEND);
 }
 
@@ -827,25 +829,28 @@ static void serve_flat(struct gsc_band *band, bool holds)
 /* Of the claims, what is not used and not lent */
 static void count_kept(struct gsc_band *band, struct tree *tree)
 {
+	struct gsc_group_run *run;
 	struct gsc_group *group;
 	u32 own;
 	int depth;
 
 	for (depth = tree->depth; depth >= 0; depth--) {
-		for (group = tree->first[depth]; group; group = group->next_level) {
-			own = min(group->reserve, group->claim);
-			own -= min(own, group->used - group->held);
-			group->kept_free = min(max(group->kept_free, own),
-					       group->cap - min(group->cap, group->used));
+		for (group = tree->first[depth]; group; group = group->run.next_level) {
+			run = &group->run;
+			own = min(run->reserve, run->claim);
+			own -= min(own, run->used - run->held);
+			run->kept_free = min(max(run->kept_free, own),
+					     run->cap - min(run->cap, run->used));
 			if (group->parent)
-				group->parent->kept_free += group->kept_free;
+				group->parent->run.kept_free += run->kept_free;
 		}
 	}
-	band->kept_free = tree->first[0]->kept_free;
+	band->kept_free = tree->first[0]->run.kept_free;
 	/* what is lent is lent by all above */
 	for (depth = 1; depth <= tree->depth; depth++)
-		for (group = tree->first[depth]; group; group = group->next_level)
-			group->kept_free = min(group->kept_free, group->parent->kept_free);
+		for (group = tree->first[depth]; group; group = group->run.next_level)
+			group->run.kept_free =
+				min(group->run.kept_free, group->parent->run.kept_free);
 }
 
 static noinline void share_in_tree(struct gsc_band *band, bool holds)
@@ -861,7 +866,7 @@ static noinline void share_in_tree(struct gsc_band *band, bool holds)
 	if (band->claims)
 		count_kept(band, &tree);
 	for (depth = tree.depth; band->fractional && depth >= 0; depth--)
-		for (group = tree.first[depth]; group; group = group->next_level)
+		for (group = tree.first[depth]; group; group = group->run.next_level)
 			if (gsc_group_max(group) % GSCHED_CAPSM &&
 			    gsc_group_max(group) != GSC_MAX_UNLIMITED)
 				trim(band, group);

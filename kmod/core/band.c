@@ -100,12 +100,13 @@ static void enter_band(struct gsc_client *client, struct gsc_band *band)
 	if (band == &client->own_band)
 		open_band(client->dev, band);
 	client->band = band;
-	memset(&client->data, 0, sizeof(client->data));
+	gsc_policy_moved(client);
 	list_add_tail(&client->member, &band->members);
 	list_for_each_entry(task, &client->tasks, peer)
 		list_add_tail(&task->node, &band->tasks);
 	band->n_active += client->n_tasks != 0;
 	band->n_tasks += client->n_tasks;
+	band->n_opaque += client->n_opaque;
 	gsc_pass_join(client);
 	client->dev->bands_stale = true;
 }
@@ -183,6 +184,7 @@ static void leave_band(struct gsc_client *client)
 		list_del_init(&task->node);
 	band->n_active -= client->n_tasks != 0;
 	band->n_tasks -= client->n_tasks;
+	band->n_opaque -= client->n_opaque;
 	gsc_pass_leave(client);
 	gsc_client_deactivate(client);
 	list_del_init(&client->member);
@@ -286,22 +288,22 @@ static void count_groups(struct gsc_device *dev)
 
 	list_for_each_entry(client, &dev->clients, node)
 		for (group = client->group; group; group = group->parent) {
-			group->weights = 0;
-			group->active = 0;
+			group->tally.weights = 0;
+			group->tally.active = 0;
 		}
 	list_for_each_entry(client, &dev->clients, node) {
 		if (gsc_is_server(client))
 			continue;
 		user = client->own.parent;
 		if (user == client->home) {
-			user->weights += client->own.weight;
+			user->tally.weights += client->own.weight;
 		} else {
-			if (!user->weights)
-				client->home->weights += user->weight;
-			user->weights += client->own.weight;
+			if (!user->tally.weights)
+				client->home->tally.weights += user->weight;
+			user->tally.weights += client->own.weight;
 		}
 		for (group = client->group; group; group = group->parent)
-			group->active += client->activity != GSCHED_ACTIVITY_IDLE;
+			group->tally.active += client->activity != GSCHED_ACTIVITY_IDLE;
 	}
 }
 
@@ -313,8 +315,9 @@ static u64 weight_of(const struct gsc_client *client)
 	u32 of_user = user == home ? client->own.weight : user->weight;
 
 	/* below the root every user counts like a group; weights are 10^4 at most */
-	weight = div64_u64(weight * of_user, home->parent ? home->weights : GSC_WEIGHT_DEFAULT);
-	return user == home ? weight : div64_u64(weight * client->own.weight, user->weights);
+	weight = div64_u64(weight * of_user,
+			   home->parent ? home->tally.weights : GSC_WEIGHT_DEFAULT);
+	return user == home ? weight : div64_u64(weight * client->own.weight, user->tally.weights);
 }
 
 /*
@@ -339,8 +342,8 @@ static void add_group(struct gsc_band *band, struct gsc_group *group, u64 stamp)
 		band->latency_us = group->latency_us;
 	for (; group->parent; group = group->parent)
 		band->standby |= gsc_standby_units(group) != 0;
-	if (promise && promise->promise_seen != stamp) {
-		promise->promise_seen = stamp;
+	if (promise && promise->tally.seen != stamp) {
+		promise->tally.seen = stamp;
 		band->promised += min(promise->min, U32_MAX - band->promised);
 	}
 }
@@ -460,7 +463,7 @@ static u32 share_of(const struct gsc_client *client)
 		if (group->max >= whole)
 			continue;
 		part = div_u64(div_u64((u64)group->max * GSCHED_SHARE_ALL, whole),
-			       max_t(u32, group->active, 1));
+			       max_t(u32, group->tally.active, 1));
 		share = min_t(u32, share, part);
 	}
 	return max_t(u32, share, 1);

@@ -64,14 +64,14 @@ static bool check_demand(const struct gsc_client *client)
 static int check_clients(const struct gsc_device *dev)
 {
 	const struct gsc_client *client;
-	u32 clients = 0, tasks, slot;
+	u32 clients = 0, tasks, opaque, slot;
 
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->dev != dev || client->group->dev != dev || client->home->dev != dev)
 			return 1;
 		if (!check_seat(client))
 			return 120;
-		for (tasks = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
+		for (tasks = 0, opaque = 0, slot = 0; slot < GSCHED_SLOTS; slot++) {
 			const struct gsc_task *task = client->task[slot];
 
 			if (!task)
@@ -84,8 +84,9 @@ static int check_clients(const struct gsc_device *dev)
 			if (list_empty(&task->peer) != list_empty(&task->node))
 				return 4;
 			tasks += task->state != GSC_TASK_NONE;
+			opaque += task->state != GSC_TASK_NONE && !gsc_is_block(task);
 		}
-		if (tasks != client->n_tasks)
+		if (tasks != client->n_tasks || opaque != client->n_opaque)
 			return 5;
 		if (!check_demand(client))
 			return 143;
@@ -138,7 +139,7 @@ static int check_timer(const struct gsc_device *dev)
 	if (dev->pass_timer)
 		timer = min(timer, dev->pass_timer);
 	if (dev->policy == &gsc_policy_plan)
-		timer = min(timer, dev->plan_until);
+		timer = min(timer, dev->data.plan.until);
 	list_for_each_entry(client, &dev->clients, node) {
 		if (client->resumes)
 			timer = min(timer, client->resumes_until);
@@ -475,7 +476,7 @@ static int check_tasks(const struct gsc_client *client)
 			continue;
 		}
 		if (task->window &&
-		    (!open || task->window != client->window || task->window < gsc_least(task)))
+		    (!open || task->window != client->window || task->window < gsc_weight(task)))
 			return 16;
 		open = open && task->window;
 		has |= task->window != 0;
@@ -490,7 +491,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 {
 	const struct gsc_client *client;
 	const struct gsc_task *task;
-	u32 tasks = 0;
+	u32 tasks = 0, opaque = 0;
 	int ret;
 
 	list_for_each_entry(client, &band->members, member) {
@@ -498,6 +499,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 		if (ret)
 			return ret;
 		tasks += client->n_tasks;
+		opaque += client->n_opaque;
 		if (!client->window)
 			continue;
 		if (dev->mode == GSCHED_MODE_TEMPORAL && *owner && *owner != band)
@@ -511,7 +513,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 			return 22;
 		tasks--;
 	}
-	return tasks ? 24 : 0;
+	return tasks || opaque != band->n_opaque ? 24 : 0;
 }
 
 /*
@@ -538,6 +540,7 @@ static int check_capacity(const struct gsc_device *dev, const struct gsc_band *b
 static int check_band_group(const struct gsc_device *dev, const struct gsc_band *band,
 			    const struct gsc_group *group)
 {
+	const struct gsc_group_run *run = &group->run;
 	u64 sum = 0, block = 0, footprint = 0;
 	const struct gsc_client *client;
 
@@ -550,9 +553,9 @@ static int check_band_group(const struct gsc_device *dev, const struct gsc_band 
 	}
 	if (block > gsc_group_max(group))
 		return 42;
-	if (group->seen == band->stamp && band->guarantees && !band->fractional &&
-	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !group->claimed_below && group->asked &&
-	    footprint < min(group->reserve, group->asked))
+	if (run->seen == band->stamp && band->guarantees && !band->fractional &&
+	    dev->mode != GSCHED_MODE_TEMPORAL && sum && !run->claimed_below && run->asked &&
+	    footprint < min(run->reserve, run->asked))
 		return 43;
 	return 0;
 }
@@ -637,7 +640,7 @@ static u64 taken(const struct gsc_band *band, const struct gsc_group *group)
 	u64 sum = band->kept_free * GSCHED_CAPSM;
 
 	if (band->claims && group->parent)
-		sum = group->seen == band->stamp ? group->kept_free * GSCHED_CAPSM :
+		sum = group->run.seen == band->stamp ? group->run.kept_free * GSCHED_CAPSM :
 						   gsc_group_max(group);
 
 	list_for_each_entry(client, &band->members, member)

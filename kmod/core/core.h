@@ -35,7 +35,7 @@ struct gsc_task;
 struct gsc_arb;
 
 /* Why a window changed, for events and tracepoints */
-enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW };
+enum gsc_change { GSC_GRANT, GSC_EVICT, GSC_GROW, GSC_CHANGES };
 
 /*
  * Actions, for the client to be told, and for traces: what its page says is there already. done()
@@ -74,87 +74,8 @@ struct gsc_ops {
 	struct gsc_task *(*new_task)(struct gsc_client *client, u32 slot);
 };
 
-/*
- * How the capacity is shared out among active tasks: chosen per device at run time, like a
- * block-layer elevator. All operations are called under the caller's lock of the device and return
- * at once; but for those of an event they run in gsc_commit(). They change what their comment names
- * and the policy's own data: gsc_client.data, zero as the policy starts, as the client attaches and
- * as its band or group changes; gsc_band.data and gsc_device.data, zero as the policy starts and as
- * the band begins; gsc_group.data, zero only as the group begins.
- *
- * The core does not trust a policy: what an operation returns is checked, and a policy that breaks
- * its contract is replaced by hpf in the same commit (gsc_device.faulty).
- */
-struct gsc_policy {
-	const char *name;
-	/*
-	 * In each decision, for every band with active clients. Give every active task of @band its
-	 * wish (task->want, units) out of what it demands, the part of it that it takes from lower
-	 * ranks (task->need; the rest only where it would be idle), and its rank, the same for all
-	 * tasks of a client: clients of equal rank share by gpu.weight, a higher rank takes all it
-	 * wants first. need <= want <= demand. The allocator has applied no limits yet;
-	 * gsc_allocate() clips by every group's max, honours min and never goes above the device.
-	 * Called with all active tasks in band->tasks; leaves that list sorted by falling rank,
-	 * first come first among equals. May set band->again, not before @now + 1, and band->late.
-	 * Required.
-	 */
-	void (*order)(struct gsc_band *band, u64 now);
-	/*
-	 * A task ended, in gsc_commit() or as the client's next one begins: how long its capacity
-	 * should stay free for that (ns, 0 no; gsc_hold_ns_max() at most). The task's fields are
-	 * those that it ended with. Default 0.
-	 */
-	u64 (*hold)(struct gsc_device *dev, const struct gsc_task *task, u64 now);
-	/*
-	 * When bands have changed: sum of the time slices of the @n bands that are not lower, in
-	 * us; each has a part of it by its weight. Default: @n slices of the driver's, so that no
-	 * band of mean weight waits longer than on an unmanaged GPU.
-	 */
-	u64 (*epoch_us)(const struct gsc_device *dev, u32 n);
-	/*
-	 * @client used @unit_ns of capacity times time since the last call: in many events, always
-	 * before what it has or its group changes. Default: nothing.
-	 */
-	void (*charge)(struct gsc_client *client, u64 unit_ns);
-	/*
-	 * @task ended, in the event that says so; its client was charged for it. @ran: it was
-	 * granted and is not cancelled. Not called for what a client leaves. Default: nothing.
-	 */
-	void (*ended)(struct gsc_task *task, bool ran);
-	/*
-	 * At the end of each decision, for every band with active clients: each has what it was
-	 * given. May set band->again. Default: nothing.
-	 */
-	void (*granted)(struct gsc_band *band, u64 now);
-	/*
-	 * Temporal mode, in each decision, after order(): the band that has the device, one with
-	 * tasks. May set its band->again. Default: the one of the highest rank; of equals the one
-	 * that has something running, until it has no task that came before those of others.
-	 */
-	struct gsc_band *(*turn)(struct gsc_device *dev, u64 now);
-	/*
-	 * How the policy treats @client, in words, without a newline, as gsc_client_why(); any
-	 * time. Default: nothing
-	 */
-	int (*why)(const struct gsc_client *client, char *buf, size_t size);
-	bool idles;		/* may leave capacity unused while tasks wait */
-	bool no_leases;		/* every launch is submitted first */
-	/* launches without a window may go unseen where nobody depends on them: pass.c */
-	bool passes;
-	/* gpu.priority means nothing: no band is lower, no client protected from another */
-	bool equals;
-};
-
-extern const struct gsc_policy gsc_policy_hpf;
-extern const struct gsc_policy gsc_policy_ffs;
-extern const struct gsc_policy gsc_policy_wfq;
-extern const struct gsc_policy gsc_policy_srt;
-extern const struct gsc_policy gsc_policy_corun;
-extern const struct gsc_policy gsc_policy_plan;		/* by gsc_device_plan() only */
-/* for tests, in userspace only: the module has no such policy */
-extern const struct gsc_policy gsc_policy_chaos;
-extern const struct gsc_policy *const gsc_policies[];	/* all of them, up to NULL */
-const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
+#include "policy.h"
+#include "alloc.h"
 
 /*
  * A sum of times, or of times multiplied by capacity. In nanoseconds such sums would wrap: 16384
@@ -186,7 +107,7 @@ struct gsc_stats {
 	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
 	struct gsc_sum wait;	/* submit to grant */
 	u64 tasks;		/* tasks ended */
-	u64 grants, evictions, growths;
+	u64 changes[GSC_CHANGES];	/* of windows, by enum gsc_change */
 	u64 cancelled;
 	u64 events[GSC_EVENT_COUNT];
 };
@@ -216,78 +137,6 @@ struct gsc_pressure {
 	u32 average[GSC_PRESSURE_KINDS][GSC_PRESSURE_WINDOWS];
 };
 
-/* Scratch of the allocator: one of those that share what their parent gets. In whole SMs. */
-struct gsc_share {
-	struct gsc_share *next;
-	u32 lo, hi;			/* least and most it can take */
-	/* of lo, what is guaranteed; the rest yields where there is not enough */
-	u32 firm;
-	u32 weight, got;
-};
-
-struct gsc_contest {
-	struct gsc_share *first, *last;
-};
-
-/*
- * A group as a queue of one band, and what policy wfq notes of its clients there. Virtual times are
- * in ns, see wfq.c
- */
-struct gsc_wfq_queue {
-	u64 seen;			/* stamp of the decision that @next to @fresh are of */
-	struct gsc_group *next, *prev;	/* queues of the band, by turn */
-	u64 used;			/* virtual time since the last decision */
-	u64 sum;			/* weights of what is active directly below */
-	/* virtual to real time while it has the device, 16 bits behind the point */
-	u64 pace;
-	u64 want, share;		/* units */
-	/* one with a smaller virtual time overtakes it; the largest from there to the front */
-	u64 bar, top_bar;
-	u32 n;				/* active clients, directly */
-	u32 rank;
-	bool listed, counted, known;	/* in the list; in its parent's sum; has a virtual time */
-	/* wants no more than its share, or all can have what they want */
-	bool content;
-	/* a max above it leaves it less than its share of the device */
-	bool bounded;
-	bool fresh;			/* was not active at the last decision */
-	u64 band;			/* gsc_wfq_band.id of the band that the rest is of */
-	u64 vtime, ended;		/* and when its last task ended */
-};
-
-struct gsc_wfq_client {
-	u64 used;			/* unit-ns since the last decision */
-	u64 round;			/* the band's last decision in which it had tasks, 0 none */
-	u64 seen;			/* scratch, as in the queue */
-	u64 vtime, pace;		/* its queue's, as of @round */
-	u32 want;
-	bool content;
-};
-
-struct gsc_wfq_band {
-	u64 id, round;			/* stamps: of its first decision, of the last one */
-	u64 vtime;			/* where a queue that becomes active begins */
-	u64 quantum;			/* ns */
-	/* of the band itself, for turns */
-	u64 used, turn_round, turn_vtime, pace;
-	bool fresh;
-};
-
-struct gsc_wfq_device {
-	u64 round, vtime;		/* likewise, of turns */
-};
-
-struct gsc_corun_band {
-	u64 round;			/* stamp of the last decision */
-};
-
-struct gsc_corun_client {
-	u64 round;			/* of the last decision in which it had tasks */
-	u64 place;			/* in the line: a smaller one is before it */
-	u64 since;			/* when its turn began, 0 it has none */
-	bool chosen;			/* it runs first, or beside the first */
-};
-
 /*
  * A quota holder. Those that gsc_group_init() makes are the operator's. Below them the core has one
  * for each client (gsc_client.own) and, where a user has several clients in a group, one for the
@@ -300,10 +149,7 @@ struct gsc_group {
 	struct list_head sibling, children;	/* by parent */
 	u32 max, min;			/* units; max GSC_MAX_UNLIMITED */
 	u32 standby;			/* capsm.reserve, units, or GSC_STANDBY_AUTO */
-	/* of the plan whose gsc_device.plan_round it has; the last plan that was checked */
-	u32 plan_min, plan_max;
-	bool plan_keeps;
-	u64 plan_round, plan_checked;
+	u64 plan_checked;		/* plan.c: by which plan it was named last, good or not */
 	u32 weight, priority;
 	u32 latency_us;			/* gpu.latency_target_us, 0 none */
 	char band[32];			/* gpu.band, "" the parent's */
@@ -319,33 +165,9 @@ struct gsc_group {
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
 	u32 promise;			/* demand.c: of capacity, now */
 	u32 depth;			/* 0: the root group */
-	/* scratch of the allocator, in SMs, valid in the run whose stamp is in @seen */
-	u64 seen;
-	struct gsc_group *next_level;	/* next active group of the same depth */
-	struct gsc_contest contest;	/* who shares its capacity */
-	struct gsc_share share;		/* as one who shares its parent's */
-	u32 cap, used, held;		/* max; taken so far; of that, by holds */
-	/* wanted below; guaranteed below; of its part, what no hold may take */
-	u32 demand, reserve, beside;
-	/*
-	 * capsm.reserve: claimed by itself in this run; wanted by tasks below, which @demand
-	 * exceeds by what is claimed for nobody; some group below claims so; one SM is left for
-	 * others; of the claims, what nobody has
-	 */
-	u32 claim, asked;
-	bool claimed_below, leaves_one;
-	u32 kept_free;
-	/*
-	 * scratch of band.c: the last band that counted its capsm.min; sum of the weights of its
-	 * users, or of a user's clients; active clients here and below
-	 */
-	u64 promise_seen;
-	u64 standby_seen;		/* the last run of the allocator that looked at @standby */
-	u64 weights;
-	u32 active;
-	union gsc_group_data {
-		struct gsc_wfq_queue wfq;
-	} data;				/* the policy's own */
+	struct gsc_group_tally tally;
+	struct gsc_group_run run;
+	union gsc_group_data data;
 };
 
 #define GSC_MAX_UNLIMITED	U32_MAX
@@ -371,7 +193,8 @@ struct gsc_task {
 	/* SMs it could use, if it was granted when it was submitted, else 0 */
 	u32 room;
 	bool is_new;			/* submitted since the last commit */
-	bool adopted;			/* blocks_per_sm is a guess */
+	bool adopted;			/* launched under a lease, as its page told */
+	u64 before_ns;			/* how long before, on all that it could fill */
 	/* in the resumable form: its block-tasks can be left in their middle */
 	bool midway;
 	bool overdue;			/* opaque, and equals no longer wait for its end */
@@ -387,10 +210,10 @@ struct gsc_task {
 	/* when its page was last looked at; when the timer is to do so */
 	u64 looked_at, look_at;
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
-	/* scratch, in units: as if alone, by the policy's wish, allocated */
-	u32 demand, want, alloc;
-	u32 need;			/* of @want, what less important tasks are evicted for */
-	u32 rank;			/* the policy's order */
+	u32 demand;			/* units, as if alone */
+	/* the policy's order() of it; of @want, what less important tasks are evicted for */
+	u32 rank, want, need;
+	u32 alloc;			/* units, by the allocator */
 };
 
 #define GSC_SIZE_CLASSES	16
@@ -467,7 +290,7 @@ struct gsc_band {
 	struct list_head tasks;		/* active ones, sorted by the policy */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
-	u32 n_tasks;			/* in @tasks */
+	u32 n_tasks, n_opaque;		/* in @tasks; of these, not of tier block */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* others make way for it, until the next order() */
@@ -503,29 +326,7 @@ struct gsc_band {
 	u64 served;			/* dev->turns when it last got a turn */
 	/* of turns: what it had of them by its weight, in sliced mode */
 	u64 vtime;
-	union gsc_band_data {
-		struct gsc_wfq_band wfq;
-		struct gsc_corun_band corun;
-	} data;				/* the policy's own */
-};
-
-/* Scratch of policy srt, of the last decision */
-struct gsc_srt_client {
-	struct gsc_client *next, *prev;
-	u64 seen;
-	u64 left, overhead;		/* T_r of its first task; what its preemption would cost */
-	/* an equal with less left overtakes it; the largest of its equals up to the first */
-	u64 bar, top_bar;
-	u32 place;			/* among those of its priority */
-	bool runs;
-};
-
-/* What the policy in force keeps of a client */
-union gsc_client_data {
-	u64 whim;			/* chaos: its last draw */
-	struct gsc_wfq_client wfq;
-	struct gsc_srt_client srt;
-	struct gsc_corun_client corun;
+	union gsc_band_data data;
 };
 
 struct gsc_client {
@@ -578,7 +379,8 @@ struct gsc_client {
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage and demand are charged */
-	u64 demanded;			/* unit-ns that its groups have not been charged yet */
+	/* that its groups have not been charged yet: unit-ns, and time with capacity */
+	u64 demanded, used, granted_ns;
 	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
@@ -606,26 +408,16 @@ struct gsc_client {
 	/* and as one of those below */
 	u64 block_ns;			/* of its last task in the plain form */
 	struct gsc_forms forms;
-	u32 n_tasks;			/* waiting and running */
+	u32 n_tasks, n_opaque;		/* waiting and running; of these, not of tier block */
 	u32 demand;			/* of the largest of them, units */
-	struct gsc_share share;		/* scratch of the allocator */
-	u64 seen;
-	/*
-	 * in SMs: for its largest task, for all side by side, for an opaque one that runs; as if
-	 * nothing opaque ran
-	 */
-	u32 need, use, fixed, fair;
-	/* what its largest task wants, which may be more than it needs */
-	u32 full;
-	u32 alloc;			/* units */
+	struct gsc_client_run run;
+	u32 alloc;			/* units: what the allocator gave it */
 	struct gsc_delays delays;	/* of its own evictions */
 	/*
 	 * what they took beside a block-task, smoothed, 0 not yet known: [1] in the resumable form
 	 */
 	u32 evict_ns[2];
-	u64 overrun_ns;			/* srt.c: time that its last task took beyond its word */
-	union gsc_client_data data;	/* the policy's own */
-	bool closed;			/* a task that can have nothing came by */
+	union gsc_client_data data;
 };
 
 /*
@@ -645,12 +437,7 @@ struct gsc_device {
 	 */
 	const struct gsc_policy *faulty;
 	const char *fault;
-	/*
-	 * While policy plan is in force: which plan, for how many groups, until when, and what
-	 * comes then. @plan_expired: the last one came to that.
-	 */
-	u64 plan_round, plan_until;
-	u32 n_planned;
+	/* while policy plan is in force: what comes then; the last plan came to that by its time */
 	const struct gsc_policy *plan_before;
 	bool plan_expired;
 	u32 sms;
@@ -670,6 +457,7 @@ struct gsc_device {
 	u32 n_active;			/* clients with tasks */
 	u32 n_listed;			/* clients that are in the lists of active ones */
 	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
+	bool unmanaged_busy;			/* gsc_device_set_unmanaged() */
 	u32 param[GSC_PARAM_COUNT];
 	bool bands_stale;		/* attributes, slices and turns have to be decided anew */
 	bool marked;			/* events since the last commit */
@@ -708,9 +496,7 @@ struct gsc_device {
 	u64 turns;			/* given so far */
 	u64 vtime;			/* of the band that has the turn, when that began */
 	u32 top_priority, n_top;	/* among the attached clients, and how many have it */
-	union gsc_device_data {
-		struct gsc_wfq_device wfq;
-	} data;				/* the policy's own */
+	union gsc_device_data data;
 	u64 stamp;
 };
 
@@ -766,7 +552,7 @@ void gsc_client_expel(struct gsc_client *client, u64 now);
 void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now);
 
 /*
- * A task wants to run; gsc_answer() says after the commit whether it may. -EBUSY slot taken,
+ * A task wants to run; gsc_task_state() says after the commit whether it may. -EBUSY slot taken,
  * -EINVAL numbers out of range, or an MPS server's, -ENOMEM. The errors leave no trace.
  */
 int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 now);
@@ -778,10 +564,10 @@ static inline struct gsc_task *gsc_task_in(const struct gsc_client *client, u32 
 	return task && task->state != GSC_TASK_NONE ? task : NULL;
 }
 
-/* 0 it may launch now, -EAGAIN it waits: set_window(GSC_GRANT) follows */
-static inline int gsc_answer(const struct gsc_task *task)
+/* GSCHED_STATE_*, of one that waits or runs. QUEUED: set_window(GSC_GRANT) follows */
+static inline u32 gsc_task_state(const struct gsc_task *task)
 {
-	return task->state == GSC_TASK_RUNNING ? 0 : -EAGAIN;
+	return task->state == GSC_TASK_RUNNING ? GSCHED_STATE_GRANTED : GSCHED_STATE_QUEUED;
 }
 
 #define GSC_PATIENCE_NS	500000000ULL	/* for so long an equal waits for the end of what runs */
@@ -844,6 +630,11 @@ void gsc_commit(struct gsc_device *dev, u64 now);
  */
 void gsc_tick(struct gsc_device *dev, u64 now);
 
+/*
+ * @busy: programs that no client stands for keep the device busy. Commit after it. Where nobody
+ * looks they count as idle
+ */
+void gsc_device_set_unmanaged(struct gsc_device *dev, bool busy, u64 now);
 int gsc_device_set_mode(struct gsc_device *dev, s32 mode, u64 now);		/* -1 automatic */
 /* -EINVAL unknown */
 int gsc_device_set_policy(struct gsc_device *dev, const char *name, u64 now);

@@ -2,7 +2,6 @@
 # The decision core: a static library for gschedd and the tests, its tests, its benchmark.
 CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c pressure.c size.c alloc.c policy.c hpf.c ffs.c \
 	wfq.c srt.c corun.c plan.c late.c watch.c protect.c standby.c pass.c page.c delay.c demand.c chaos.c why.c files.c check.c)
-CORE_HDRS := kmod/core/core.h kmod/core/decide.h kmod/core/shim.h
 LIBS += $(B)/lib/libgscore.a
 CORE_TESTS := $(addprefix $(B)/tests/core-,unit shim pages delay demand bands turns sizes protect late standby pressure interface commit policy wfq srt corun plan search property model chaos strangers)
 TESTS += $(CORE_TESTS)

@@ -196,6 +196,12 @@ static void order(struct gsc_band *band, u64 now)
 	gsc_sort(band);
 }
 
+/* Its place in the line is of one band and one group */
+static void moved(struct gsc_client *client)
+{
+	client->data.corun = (struct gsc_corun_client){ 0 };
+}
+
 static const struct gsc_client *partner_of(const struct gsc_client *client)
 {
 	const struct gsc_client *other;
@@ -228,6 +234,7 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 const struct gsc_policy gsc_policy_corun = {
 	.name = "corun",
 	.order = order,
+	.moved = moved,
 	.epoch_us = gsc_fair_epoch_us,
 	.why = why,
 	.equals = true,

@@ -66,10 +66,10 @@ bool gsc_page_is_over(const struct gsc_task *task);	/* its page says so */
 /* Its page says that it has seen its window, and that @n left since @before had */
 bool gsc_page_has_left(const struct gsc_task *task, u32 before, u32 n);
 /*
- * A task that its client launched under a lease: it runs already. @req->blocks_per_sm is a guess.
- * It counts for what the task is charged; no window is too small for it. As gsc_submit()
+ * A task that its client launched under a lease: it runs already, since @since, as the client says;
+ * before it attached or after @now counts as @now. As gsc_submit()
  */
-int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now);
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 since, u64 now);
 
 /* delay.c: how long it takes until evicted workers are gone */
 static inline bool gsc_delay_is_measured(const struct gsc_task *task)
@@ -91,7 +91,8 @@ int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* 
 #define GSC_DEMANDED_MAX	BIT_ULL(62)
 void gsc_demand_charge_long(struct gsc_client *client, u64 ns);
 void gsc_demand_shrink(struct gsc_client *client);	/* its largest task left the list */
-void gsc_demand_flush(struct gsc_client *client);	/* before its groups change, or are read */
+void gsc_used_charge(struct gsc_client *client, u64 ns, u32 units);
+void gsc_client_flush(struct gsc_client *client);	/* before its groups change, or are read */
 /* A client's first task begins; its last one ended */
 void gsc_promise_begin(struct gsc_client *client);
 void gsc_promise_end(struct gsc_client *client);
@@ -170,17 +171,17 @@ static inline bool gsc_is_planned(const struct gsc_group *group)
 {
 	const struct gsc_device *dev = group->dev;
 
-	return gsc_has_plan(dev) && group->plan_round == dev->plan_round;
+	return gsc_has_plan(dev) && group->data.plan.round == dev->data.plan.round;
 }
 
 static inline u32 gsc_group_max(const struct gsc_group *group)
 {
-	return gsc_is_planned(group) ? min(group->max, group->plan_max) : group->max;
+	return gsc_is_planned(group) ? min(group->max, group->data.plan.max) : group->max;
 }
 
 static inline u32 gsc_group_min(const struct gsc_group *group)
 {
-	return gsc_is_planned(group) ? max(group->min, group->plan_min) : group->min;
+	return gsc_is_planned(group) ? max(group->min, group->data.plan.min) : group->min;
 }
 
 /*
@@ -257,6 +258,12 @@ static inline void gsc_sort(struct gsc_band *band)
  * per mille
  */
 u64 gsc_fair_epoch_us(const struct gsc_device *dev, u32 n);
+static inline void gsc_policy_moved(struct gsc_client *client)
+{
+	if (client->dev->policy->moved)
+		client->dev->policy->moved(client);
+}
+
 void gsc_policy_start(struct gsc_device *dev, const struct gsc_policy *policy);
 /*
  * The policy broke its contract, as @what says: hpf takes its place, and the commit decides once
@@ -380,16 +387,10 @@ static inline bool gsc_band_closed(const struct gsc_band *band)
 	return band->flags & GSCHED_ARB_CLOSED;
 }
 
-/* Capacity of one worker */
+/* Capacity of one worker: with less than that it cannot run */
 static inline u32 gsc_weight(const struct gsc_task *task)
 {
 	return GSCHED_CAPSM / task->blocks_per_sm;
-}
-
-/* With less than that it cannot run */
-static inline u32 gsc_least(const struct gsc_task *task)
-{
-	return task->adopted ? GSCHED_CAPSM / GSC_BLOCKS_PER_SM_MAX : gsc_weight(task);
 }
 
 /* Of two times, where 0 is never */

@@ -1,33 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was demanded and what was promised, beside what was used and granted: integrals of capacity
- * over time.
+ * What was demanded, used, granted and promised: integrals of capacity over time.
  *
  * A client demands what the largest of its tasks could use, whatever quotas say, as it is charged
- * for the largest of them. That is added up in the client, where it costs a multiplication, and
- * brought to its groups before statistics are read (gsc_client_count()) and before they change.
+ * for the largest of them. That and what it used is added up in the client, where it costs a
+ * multiplication, and brought to its groups before statistics are read (gsc_client_count()) and
+ * before its groups change.
  *
  * A group promises its capsm.min while a client in it or below has a task, or what groups below it
  * promise if that is more. What a plan gives is not counted.
  */
 #include "decide.h"
 
-void gsc_demand_flush(struct gsc_client *client)
+void gsc_client_flush(struct gsc_client *client)
 {
 	struct gsc_group *group;
 
-	for (group = client->demanded ? client->group : NULL; group; group = group->parent)
+	if (!client->demanded && !client->granted_ns)
+		return;
+	for (group = client->group; group; group = group->parent) {
 		gsc_sum_add_units(&group->stats.demanded, client->demanded);
+		gsc_sum_add_units(&group->stats.capsm, client->used);
+		gsc_sum_add(&group->stats.granted, client->granted_ns, GSCHED_CAPSM);
+	}
 	client->demanded = 0;
+	client->used = 0;
+	client->granted_ns = 0;
 }
 
 void gsc_demand_charge_long(struct gsc_client *client, u64 ns)
 {
 	struct gsc_group *group;
 
-	gsc_demand_flush(client);
+	gsc_client_flush(client);
 	for (group = client->group; group; group = group->parent)
 		gsc_sum_add(&group->stats.demanded, ns, client->demand);
+}
+
+void gsc_used_charge(struct gsc_client *client, u64 ns, u32 units)
+{
+	struct gsc_group *group;
+
+	if (ns < GSC_DEMAND_NS_MAX && client->used < GSC_DEMANDED_MAX) {
+		client->used += ns * units;
+		client->granted_ns += ns;
+		return;
+	}
+	gsc_client_flush(client);
+	for (group = client->group; group; group = group->parent) {
+		gsc_sum_add(&group->stats.capsm, ns, units);
+		gsc_sum_add(&group->stats.granted, ns, GSCHED_CAPSM);
+	}
 }
 
 /* The largest of its tasks ended */

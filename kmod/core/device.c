@@ -121,7 +121,7 @@ static void update_timer(struct gsc_device *dev)
 			when = gsc_earlier(client->hold_until, when);
 	}
 	if (dev->policy == &gsc_policy_plan)
-		when = gsc_earlier(when, dev->plan_until);
+		when = gsc_earlier(when, dev->data.plan.until);
 	list_for_each_entry(client, &dev->resuming, resuming)
 		when = gsc_earlier(client->resumes_until, when);
 	dev->timer = when;
@@ -358,7 +358,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	gsc_client_count(client, now);
 	list_for_each_entry_safe(task, next, &client->tasks, peer)
 		gsc_task_end(task);
-	gsc_demand_flush(client);
+	gsc_client_flush(client);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
 	add_current(client->group, -client->current_units);
@@ -406,7 +406,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 		gsc_promise_begin(client);
 	add_current(client->group, client->current_units);
 	gsc_pressure_update(client);
-	memset(&client->data, 0, sizeof(client->data));
+	gsc_policy_moved(client);
 	gsc_hold_drop(client);
 	dev->bands_stale = true;
 }

@@ -349,13 +349,13 @@ static int show_plan(const struct gsc_group *group, char *buf, size_t size)
 
 	if (!gsc_is_planned(group))
 		return scnprintf(buf, size, "none\n");
-	len = show_quota(group->plan_min, buf, size) - 1;
-	if (group->plan_max != group->plan_min) {
+	len = show_quota(group->data.plan.min, buf, size) - 1;
+	if (group->data.plan.max != group->data.plan.min) {
 		len += scnprintf(buf + len, size - (size_t)len, "-");
-		len += show_quota(group->plan_max, buf + len, size - (size_t)len) - 1;
+		len += show_quota(group->data.plan.max, buf + len, size - (size_t)len) - 1;
 	}
 	return len + scnprintf(buf + len, size - (size_t)len, "%s\n",
-			       group->plan_keeps ? "!" : "");
+			       group->data.plan.keeps ? "!" : "");
 }
 
 static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
@@ -374,7 +374,8 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "demanded_usec %llu\n"
 			 "promised_usec %llu\n",
 			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
-			 stats->tasks, stats->grants, stats->evictions, stats->growths,
+			 stats->tasks, stats->changes[GSC_GRANT], stats->changes[GSC_EVICT],
+			 stats->changes[GSC_GROW],
 			 stats->wait.us, stats->cancelled, stats->demanded.us, stats->promised.us);
 }
 

@@ -179,22 +179,16 @@ static bool is_last_of_level(const struct gsc_band *band, const struct helpers *
 	       level_under(helpers->policy, task) != helpers->level;
 }
 
-static void begin_level(const struct gsc_band *band, struct helpers *helpers,
-			const struct gsc_task *task, u32 level)
-{
-	helpers->level = level;
-	helpers->first = task;
-	helpers->all = (struct workers){ NULL, false };
-	helpers->untargeted = (struct workers){ NULL, false };
-	/* one task alone has no equals */
-	helpers->counted = is_last_of_level(band, helpers, task);
-}
-
 static void find_equals(const struct gsc_band *band, struct helpers *helpers)
 {
 	const struct gsc_task *task = helpers->first;
 
 	helpers->counted = true;
+	helpers->all = (struct workers){ NULL, false };
+	helpers->untargeted = (struct workers){ NULL, false };
+	/* one task alone has no equals */
+	if (is_last_of_level(band, helpers, task))
+		return;
 	/* more than several would change nothing */
 	while (!helpers->untargeted.several) {
 		if (has_workers(task)) {
@@ -243,8 +237,11 @@ static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind 
 		return NULL;
 	list_for_each_entry(task, &band->tasks, node) {
 		level = level_under(helpers.policy, task);
-		if (!helpers.first || level != helpers.level)
-			begin_level(band, &helpers, task, level);
+		if (!helpers.first || level != helpers.level) {
+			helpers.level = level;
+			helpers.first = task;
+			helpers.counted = false;
+		}
 		if (!can_be_late(task))
 			continue;
 		helped = help->until && help->id == task->id;

@@ -172,15 +172,6 @@ bool gsc_page_leased(const struct gsc_client *client, u32 slot)
 	       READ_ONCE(hint->finished) != seq;
 }
 
-/* How many blocks an SM hosts: follows from the workers that were launched for the whole device */
-static u32 guess_blocks_per_sm(const struct gsc_device *dev, u32 launched)
-{
-	u32 blocks =
-		min_t(u32, launched / dev->sms + !!(launched % dev->sms), GSC_BLOCKS_PER_SM_MAX);
-
-	return blocks ? blocks : 1;
-}
-
 static void adopt(struct gsc_client *client, u32 slot)
 {
 	const struct gsched_cl_slot *hint = &client->cl_page->slot[slot];
@@ -189,6 +180,7 @@ static void adopt(struct gsc_client *client, u32 slot)
 		.flags = GSCHED_SUBMIT_NOWAIT,
 		.slot = slot,
 	};
+	u32 blocks_per_sm;
 
 	if (!gsc_page_leased(client, slot))
 		return;
@@ -196,11 +188,17 @@ static void adopt(struct gsc_client *client, u32 slot)
 	req.seq = smp_load_acquire(&hint->seq);
 	req.tier = READ_ONCE(hint->tier) == GSCHED_TIER_BLOCK ? GSCHED_TIER_BLOCK :
 								GSCHED_TIER_LAUNCH;
-	req.blocks_per_sm = guess_blocks_per_sm(client->dev, READ_ONCE(hint->launched));
+	blocks_per_sm = min_t(u32, READ_ONCE(hint->blocks_per_sm), GSC_BLOCKS_PER_SM_MAX);
+	req.blocks_per_sm = max_t(u32, blocks_per_sm, 1);
+	req.intensity = READ_ONCE(hint->intensity);
+	if (req.intensity > GSCHED_INTENSITY__MAX)
+		req.intensity = GSCHED_INTENSITY_UNKNOWN;
 	req.blocks = min_t(u64, READ_ONCE(hint->blocks), HINT_BLOCKS_MAX);
 	req.blocks = max_t(u64, req.blocks, 1);
 	req.predicted_ns = min_t(u64, READ_ONCE(hint->predicted_ns), HINT_NS_MAX);
-	if (gsc_adopt(client, &req, client->dev->now) != -ENOMEM)
+	req.block_ns = min_t(u64, READ_ONCE(hint->block_ns), HINT_NS_MAX);
+	req.stream = READ_ONCE(hint->stream);
+	if (gsc_adopt(client, &req, READ_ONCE(hint->launch_ns), client->dev->now) != -ENOMEM)
 		return;
 	/* the timer brings the next attempt; until then the slot keeps its window */
 	client->scan = true;
@@ -376,7 +374,7 @@ void gsc_client_count(struct gsc_client *client, u64 now)
 	const struct gsched_cl_header *header;
 	struct gsc_leased says;
 
-	gsc_demand_flush(client);
+	gsc_client_flush(client);
 	if (!client->cl_page)
 		return;
 	header = &client->cl_page->header;

@@ -123,6 +123,7 @@ int gsc_device_plan(struct gsc_device *dev, const char *text,
 		    u64 now)
 {
 	struct reader reader = { .dev = dev, .find = find, .arg = arg };
+	struct gsc_plan_device *plan;
 	bool none = !strncmp(text, "none", 4) && (!text[4] || (text[4] == '\n' && !text[5]));
 	struct entry entry;
 	u64 ms;
@@ -141,37 +142,40 @@ int gsc_device_plan(struct gsc_device *dev, const char *text,
 	if (n < 0)
 		return n;
 	gsc_mark(dev, now);
-	dev->plan_round = ++dev->stamp;
-	dev->plan_until = dev->now + ms * 1000000;
-	dev->n_planned = (u32)n;
 	dev->plan_expired = false;
-	while (next_entry(&reader, &entry) > 0) {
-		entry.group->plan_min = entry.min;
-		entry.group->plan_max = entry.max;
-		entry.group->plan_keeps = entry.keeps;
-		entry.group->plan_round = dev->plan_round;
-	}
-	if (dev->policy != &gsc_policy_plan) {
+	if (!gsc_has_plan(dev)) {
 		dev->plan_before = dev->policy;
 		gsc_policy_start(dev, &gsc_policy_plan);
 	}
+	plan = &dev->data.plan;
+	plan->round = ++dev->stamp;
+	plan->until = dev->now + ms * 1000000;
+	plan->n = (u32)n;
+	while (next_entry(&reader, &entry) > 0)
+		entry.group->data.plan = (struct gsc_plan_group){
+			.round = plan->round, .min = entry.min, .max = entry.max,
+			.keeps = entry.keeps,
+		};
 	dev->bands_stale = true;
 	return 0;
 }
 
 void gsc_plan_expire(struct gsc_device *dev)
 {
-	if (dev->plan_until <= dev->now)
+	if (dev->data.plan.until <= dev->now)
 		end_plan(dev, true);
 }
 
 int gsc_plan_show(const struct gsc_device *dev, char *buf, size_t size)
 {
-	unsigned long long ms = div_u64(dev->plan_until - min(dev->plan_until, dev->now), 1000000);
+	const struct gsc_plan_device *plan = &dev->data.plan;
+	unsigned long long ms;
 
-	if (dev->policy == &gsc_policy_plan)
-		return scnprintf(buf, size, "%u groups for %llu ms more, then %s",
-				 dev->n_planned, ms, dev->plan_before->name);
+	if (gsc_has_plan(dev)) {
+		ms = div_u64(plan->until - min(plan->until, dev->now), 1000000);
+		return scnprintf(buf, size, "%u groups for %llu ms more, then %s", plan->n, ms,
+				 dev->plan_before->name);
+	}
 	if (dev->plan_expired)
 		return scnprintf(buf, size, "expired without another one: %s decides again",
 				 dev->policy->name);
@@ -209,8 +213,8 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 	if (!group)
 		return scnprintf(buf, size,
 				 "the plan does not name its group: it shares what is left");
-	least = gsc_sms(group->plan_min);
-	most = gsc_sms(group->plan_max);
+	least = gsc_sms(group->data.plan.min);
+	most = gsc_sms(group->data.plan.max);
 	if (least == most)
 		return scnprintf(buf, size, "the plan gives its group %u of %u SMs", least,
 				 client->dev->sms);

@@ -75,7 +75,7 @@ static bool holds(const struct gsc_pressure *pressure, int kind)
 }
 
 /* The time up to @now is spent in the present state */
-static void pass(struct gsc_pressure *pressure, u64 now)
+static noinline void pass(struct gsc_pressure *pressure, u64 now)
 {
 	u64 first = pressure->period_end, last;
 	int kind;
@@ -106,14 +106,15 @@ static void pass(struct gsc_pressure *pressure, u64 now)
 
 static void set_state(struct gsc_client *client, bool waits, bool runs)
 {
+	u32 waiting = waits - client->waits, running = runs - client->runs;
 	struct gsc_group *group;
 
 	for (group = client->home; group; group = group->parent) {
 		/* while nobody waits time adds nothing, whoever runs */
 		if (group->pressure.waiting || waits)
 			pass(&group->pressure, client->dev->now);
-		group->pressure.waiting += waits - client->waits;
-		group->pressure.running += runs - client->runs;
+		group->pressure.waiting += waiting;
+		group->pressure.running += running;
 	}
 	client->waits = waits;
 	client->runs = runs;
@@ -181,7 +182,8 @@ int gsc_events_show(const struct gsc_group *group, char *buf, size_t size)
 	const struct gsc_stats *stats = &group->stats;
 	int len, i;
 
-	len = scnprintf(buf, size, "evictions %llu\n", (unsigned long long)stats->evictions);
+	len = scnprintf(buf, size, "evictions %llu\n",
+			(unsigned long long)stats->changes[GSC_EVICT]);
 	for (i = 0; i < GSC_EVENT_COUNT; i++)
 		len += scnprintf(buf + len, size - (size_t)len, "%s %llu\n", event_name[i],
 				 (unsigned long long)stats->events[i]);

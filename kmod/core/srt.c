@@ -54,13 +54,15 @@ static u64 predicted(const struct gsc_task *task)
 
 static u64 had_so_far(const struct gsc_task *task)
 {
-	return min(div_u64(task->usage, gsc_packed(task, task->demand)), U64_MAX / 8);
+	u64 had = div_u64(task->usage, gsc_packed(task, task->demand));
+
+	return min(had + min(task->before_ns, U64_MAX / 8), U64_MAX / 8);
 }
 
 static u64 remaining(struct gsc_client *client)
 {
 	const struct gsc_task *task = head_of(client);
-	u64 expected = predicted(task) + client->overrun_ns, had;
+	u64 expected = predicted(task) + client->data.srt.overrun_ns, had;
 
 	gsc_client_charge(client);
 	had = had_so_far(task);
@@ -76,7 +78,7 @@ static void ended(struct gsc_task *task, bool ran)
 	u64 over = had - min(had, word);
 
 	/* what is withdrawn waited for nothing */
-	client->overrun_ns = ran ? over : max(over, client->overrun_ns);
+	client->data.srt.overrun_ns = ran ? over : max(over, client->data.srt.overrun_ns);
 }
 
 /* What a preemption of @client would cost; U64_MAX: an opaque kernel cannot be preempted */

@@ -68,7 +68,7 @@ u64 gsc_eviction_ns(const struct gsc_task *task)
 
 u64 gsc_standby_limit_ns(const struct gsc_group *group)
 {
-	if (gsc_is_planned(group) && group->plan_keeps)
+	if (gsc_is_planned(group) && group->data.plan.keeps)
 		return 0;
 	return group->latency_us ? (u64)group->latency_us * 1000 / 2 : DELAY_NS;
 }
@@ -97,8 +97,8 @@ u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group
 {
 	u32 units = gsc_standby_units(group);
 
-	if (gsc_is_planned(group) && group->plan_keeps)
-		units = max(units, group->plan_min);
+	if (gsc_is_planned(group) && group->data.plan.keeps)
+		units = max(units, group->data.plan.min);
 	return units && stands(band, group) ? gsc_sms(units) : 0;
 }
 

@@ -36,29 +36,14 @@ u32 gsc_packed(const struct gsc_task *task, u32 limit)
 
 #define UNIT_NS_PER_US	(1000 * GSCHED_CAPSM)
 
-/* @ns times @units, for the sums of several groups */
-static struct gsc_sum product(u64 ns, u32 units)
-{
-	u64 whole = div_u64(ns, UNIT_NS_PER_US);
-	u64 part = (ns - whole * UNIT_NS_PER_US) * units;
-	u64 us = div_u64(part, UNIT_NS_PER_US);
-
-	return (struct gsc_sum){ whole * units + us, (u32)(part - us * UNIT_NS_PER_US) };
-}
-
-static void sum_add(struct gsc_sum *sum, struct gsc_sum more)
-{
-	sum->us += more.us;
-	sum->rest += more.rest;
-	if (sum->rest >= UNIT_NS_PER_US) {
-		sum->rest -= UNIT_NS_PER_US;
-		sum->us++;
-	}
-}
-
 void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units)
 {
-	sum_add(sum, product(ns, units));
+	u64 whole = div_u64(ns, UNIT_NS_PER_US);
+	u64 part = (ns - whole * UNIT_NS_PER_US) * units + sum->rest;
+	u64 us = div_u64(part, UNIT_NS_PER_US);
+
+	sum->us += whole * units + us;
+	sum->rest = (u32)(part - us * UNIT_NS_PER_US);
 }
 
 void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns)
@@ -88,9 +73,7 @@ static u64 saturated(u64 usage, u64 ns, u32 units)
  */
 void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 {
-	struct gsc_sum usage, granted;
 	u32 units, most = 0;
-	struct gsc_group *group;
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &client->tasks, peer) {
@@ -106,12 +89,7 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 		return;
 	if (client->dev->policy->charge)
 		client->dev->policy->charge(client, ns * most);
-	usage = product(ns, most);
-	granted = product(ns, GSCHED_CAPSM);
-	for (group = client->group; group; group = group->parent) {
-		sum_add(&group->stats.capsm, usage);
-		sum_add(&group->stats.granted, granted);
-	}
+	gsc_used_charge(client, ns, most);
 }
 
 static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
@@ -126,6 +104,12 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 		task->state = GSC_TASK_RUNNING;
 		task->granted = dev->now;
 		waited = dev->now - task->submitted;
+		/* adopted in this commit: it did not wait, but has run since its launch */
+		if (task->is_new && task->before_ns) {
+			task->granted -= task->before_ns;
+			task->submitted = task->granted;
+			waited = 0;
+		}
 	}
 	if (gsc_delay_is_measured(task) && why == GSC_GROW)
 		gsc_delay_grow(task);
@@ -133,9 +117,7 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 	task->window = window;
 	task->evictions += why == GSC_EVICT;
 	for (group = task->client->group; group; group = group->parent) {
-		group->stats.grants += why == GSC_GRANT;
-		group->stats.evictions += why == GSC_EVICT;
-		group->stats.growths += why == GSC_GROW;
+		group->stats.changes[why]++;
 		sum_add_ns(&group->stats.wait, waited);
 	}
 	dev->n_events += why == GSC_EVICT;
@@ -270,28 +252,34 @@ static bool is_polled(const struct gsc_task *task)
 /* A task leaves the device */
 void gsc_task_end(struct gsc_task *task)
 {
-	struct gsc_device *dev = task->client->dev;
+	struct gsc_client *client = task->client;
+	struct gsc_device *dev = client->dev;
+	struct gsc_band *band = client->band;
 
-	gsc_client_charge(task->client);
+	gsc_client_charge(client);
 	if (gsc_delay_is_measured(task))
 		gsc_delay_end(task, true);
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
-	task->client->band->n_tasks--;
-	if (!--task->client->n_tasks) {
-		task->client->demand = 0;
-		task->client->band->n_active--;
+	band->n_tasks--;
+	if (!--client->n_tasks) {
+		client->demand = 0;
+		band->n_active--;
 		dev->n_active--;
-		gsc_promise_end(task->client);
-	} else if (task->demand == task->client->demand) {
-		gsc_demand_shrink(task->client);
+		gsc_promise_end(client);
+	} else if (task->demand == client->demand) {
+		gsc_demand_shrink(client);
 	}
-	task->client->last_end = dev->now;
-	if (gsc_is_block(task))
-		task->client->window_seen = dev->now;
+	client->last_end = dev->now;
+	if (gsc_is_block(task)) {
+		client->window_seen = dev->now;
+	} else {
+		client->n_opaque--;
+		band->n_opaque--;
+	}
 	task->state = GSC_TASK_NONE;
 	dev->n_adopted -= is_polled(task);
-	gsc_page_empty(task->client, task->slot);
+	gsc_page_empty(client, task->slot);
 	if (dev->ops->done)
 		dev->ops->done(task);
 }
@@ -394,6 +382,7 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->granted = 0;
 	task->ran = 0;
 	task->usage = 0;
+	task->before_ns = 0;
 	task->evictions = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
@@ -405,8 +394,12 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);
-	if (gsc_is_block(task))
+	if (gsc_is_block(task)) {
 		gsc_pass_window(client);
+	} else {
+		client->n_opaque++;
+		client->band->n_opaque++;
+	}
 	gsc_client_charge(client);
 	list_add_tail(&task->node, &client->band->tasks);
 	list_add_tail(&task->peer, &client->tasks);
@@ -428,9 +421,13 @@ int gsc_submit(struct gsc_client *client, const struct gsched_submit *req, u64 n
 	return begin_task(client, req, false, now);
 }
 
-int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 now)
+int gsc_adopt(struct gsc_client *client, const struct gsched_submit *req, u64 since, u64 now)
 {
-	return begin_task(client, req, true, now);
+	int ret = begin_task(client, req, true, now);
+
+	if (!ret && since >= client->attached_at && since < client->dev->now)
+		client->task[req->slot]->before_ns = client->dev->now - since;
+	return ret;
 }
 
 /*

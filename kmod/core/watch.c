@@ -67,6 +67,8 @@ void gsc_watch(struct gsc_band *band)
 	u64 due;
 
 	band->watch = 0;
+	if (!band->n_opaque)
+		return;
 	list_for_each_entry(client, &band->active, active) {
 		if (list_empty(&client->tasks))
 			continue;

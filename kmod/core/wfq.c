@@ -227,18 +227,12 @@ static u64 prepare_queues(struct gsc_band *band, const struct queues *queues)
 	return max(band->data.wfq.vtime, least == U64_MAX ? latest : least);
 }
 
-static void set_vtimes(struct gsc_band *band, const struct queues *queues, u64 now)
+/* Where it begins, if it was not active at the last decision; no credit for what is content */
+static void set_vtime(const struct gsc_wfq_band *state, struct gsc_wfq_queue *queue, u64 now)
 {
-	struct gsc_wfq_band *state = &band->data.wfq;
-	struct gsc_wfq_queue *queue;
-	struct gsc_group *group;
-
-	for (group = queues->first; group; group = queue_of(group)->next) {
-		queue = queue_of(group);
-		if (queue->content ||
-		    (queue->fresh && (!queue->known || now - queue->ended > state->quantum)))
-			queue->vtime = max(queue->vtime, state->vtime);
-	}
+	if (queue->content ||
+	    (queue->fresh && (!queue->known || now - queue->ended > state->quantum)))
+		queue->vtime = max(queue->vtime, state->vtime);
 }
 
 /* Does @queue come before @before, which came first at the last decision? */
@@ -286,7 +280,7 @@ static void move_before(struct queues *queues, struct gsc_group *group, struct g
  * Nearly in order already. Each goes before the first one that it overtakes, which need not be its
  * neighbour
  */
-static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues)
+static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues, u64 now)
 {
 	struct gsc_group *group, *next, *before, *target;
 	struct gsc_wfq_queue *queue;
@@ -295,6 +289,7 @@ static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues)
 	for (group = queues->first; group; group = next) {
 		queue = queue_of(group);
 		next = queue->next;
+		set_vtime(state, queue, now);
 		ahead = virtual_ns(state->quantum, queue->pace);
 		queue->bar = queue->vtime - min(ahead, queue->vtime);
 		target = NULL;
@@ -310,18 +305,20 @@ static void sort_queues(const struct gsc_wfq_band *state, struct queues *queues)
 }
 
 /*
- * Queues that share a max of a group above them get less than their share, and fall behind for
- * ever. When the max goes they would starve the others for as long: no queue is further behind the
- * next one than by so much.
+ * By place. Queues that share a max of a group above them get less than their share, and fall
+ * behind for ever. When the max goes they would starve the others for as long: no queue is further
+ * behind the next one than by so much.
  */
-static void limit_lag(struct queues *queues)
+static void set_ranks(struct queues *queues)
 {
 	u64 last = U64_MAX, surplus = 0, most;
 	struct gsc_wfq_queue *queue;
 	struct gsc_group *group;
+	u32 rank = queues->n;
 
 	for (group = queues->first; group; group = queue->next) {
 		queue = queue_of(group);
+		queue->rank = --rank;
 		if (queue->content)
 			continue;
 		queue->vtime -= min(surplus, queue->vtime);
@@ -334,17 +331,6 @@ static void limit_lag(struct queues *queues)
 	}
 }
 
-static u64 longest_block(const struct gsc_band *band)
-{
-	const struct gsc_task *task;
-	u64 longest = 0;
-
-	list_for_each_entry(task, &band->tasks, node)
-		if (gsc_is_block(task))
-			longest = max(longest, task->block_ns);
-	return longest;
-}
-
 static void order(struct gsc_band *band, u64 now)
 {
 	struct gsc_device *dev = gsc_band_device(band);
@@ -352,26 +338,24 @@ static void order(struct gsc_band *band, u64 now)
 	struct queues queues = { NULL, NULL, 0 };
 	struct gsc_wfq_queue *queue;
 	struct gsc_client *client;
-	struct gsc_group *group;
 	u64 stamp = ++dev->stamp;
 	struct gsc_task *task;
-	u32 rank;
+	u64 longest = 0;
 
 	band->again = 0;
 	if (!state->id)
 		state->id = stamp;
-	state->quantum = quantum_of(dev, longest_block(band));
 	collect_usage(band, stamp);
 	/* in the order of the last decision, new ones last */
-	list_for_each_entry(task, &band->tasks, node)
+	list_for_each_entry(task, &band->tasks, node) {
 		add_task(band, &queues, task, stamp);
+		if (gsc_is_block(task))
+			longest = max(longest, task->block_ns);
+	}
+	state->quantum = quantum_of(dev, longest);
 	state->vtime = prepare_queues(band, &queues);
-	set_vtimes(band, &queues, now);
-	sort_queues(state, &queues);
-	limit_lag(&queues);
-	rank = queues.n;
-	for (group = queues.first; group; group = queue_of(group)->next)
-		queue_of(group)->rank = --rank;
+	sort_queues(state, &queues, now);
+	set_ranks(&queues);
 	state->round = stamp;
 	list_for_each_entry(client, &band->active, active) {
 		queue = queue_of(client->home);
@@ -519,6 +503,12 @@ static struct gsc_band *turn(struct gsc_device *dev, u64 now)
 	return owner;
 }
 
+/* Its virtual time was that of another queue */
+static void moved(struct gsc_client *client)
+{
+	client->data.wfq = (struct gsc_wfq_client){ 0 };
+}
+
 static int why(const struct gsc_client *client, char *buf, size_t size)
 {
 	const struct gsc_wfq_client *data = &client->data.wfq;
@@ -539,6 +529,7 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 const struct gsc_policy gsc_policy_wfq = {
 	.name = "wfq",
 	.order = order,
+	.moved = moved,
 	.charge = charge,
 	.granted = granted,
 	.turn = turn,

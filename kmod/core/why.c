@@ -112,6 +112,9 @@ static int why_lower(const struct gsc_band *band, char *buf, size_t size)
 	else if (band->promised)
 		len = scnprintf(buf, size, "capsm.min keeps it a part of the time: slice %u us",
 				band->slice_us);
+	else if (dev->unmanaged_busy)
+		len = scnprintf(buf, size, "slice %u us, beside busy programs without gsched",
+				band->slice_us);
 	else
 		len = scnprintf(buf, size, "slice %u us until another band has drained",
 				band->slice_us);
@@ -186,7 +189,7 @@ static const struct gsc_group *reserving(const struct gsc_client *client)
 static int why_reserve(const struct gsc_group *group, const struct gsc_band *band, char *buf,
 		       size_t size)
 {
-	bool stands = band->claims && group->seen == band->stamp && group->claim;
+	bool stands = band->claims && group->run.seen == band->stamp && group->run.claim;
 
 	if (!stands)
 		return scnprintf(buf, size, "capsm.reserve of %u SMs is lent to whoever runs",
@@ -194,7 +197,7 @@ static int why_reserve(const struct gsc_group *group, const struct gsc_band *ban
 	return scnprintf(
 		buf, size,
 		"capsm.reserve keeps %u of %u SMs free now: block-tasks of others take longer than %llu us",
-		group->kept_free, gsc_sms(group->standby),
+		group->run.kept_free, gsc_sms(group->standby),
 		(unsigned long long)div_u64(gsc_standby_limit_ns(group), 1000));
 }
 

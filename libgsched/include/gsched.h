@@ -67,10 +67,7 @@ struct gsched_attach_opts {
 	uint64_t channel_group;
 };
 
-/*
- * The same with options. An arbiter without support for bands uses only @mps; a @server then fails
- * with EOPNOTSUPP, since it would be an ordinary client there and cost the others their lease.
- */
+/* The same with options. */
 GSCHED_API int gsched_attach_with(struct gsched *g, const unsigned char uuid[16],
 				  const struct gsched_attach_opts *opts,
 				  struct gsched_device_info *info);
@@ -90,8 +87,7 @@ struct gsched_report_info {
 
 /*
  * Reports to the arbiter what the client sees of its band; does not block. EINVAL;
- * ENOTCONN: not attached; EOPNOTSUPP: the arbiter does not support bands; EPIPE, ENODEV: it is
- * gone.
+ * ENOTCONN: not attached; EPIPE, ENODEV: the arbiter is gone.
  */
 GSCHED_API int gsched_report(struct gsched *g, const struct gsched_report_info *report);
 
@@ -110,7 +106,7 @@ struct gsched_task {
 	uint64_t window;		/* out */
 	/*
 	 * The resource that it uses most, for policy corun: GSCHED_INTENSITY_* of <linux/gsched.h>,
-	 * 0: unknown. Not sent to an arbiter that does not support it.
+	 * 0: unknown.
 	 */
 	unsigned int intensity;
 };
@@ -121,13 +117,14 @@ struct gsched_task {
  */
 GSCHED_API int gsched_submit(struct gsched *g, struct gsched_task *task);
 /*
- * Notifies the arbiter of a launch, without waiting (lease NOTIFY). ENOBUFS: it has not read for a
- * while, and will not hear of this launch.
+ * Notifies the arbiter of a launch, without waiting (lease NOTIFY). 0 also if the task is queued
+ * behind others: the slot's window is 0 then, an event tells of its grant. ENOBUFS: the arbiter
+ * has not read for a while, and will not hear of this launch.
  */
 GSCHED_API int gsched_submit_async(struct gsched *g, const struct gsched_task *task);
 /*
  * The same with the task's stream: a number that is equal for tasks which run in the order of their
- * submits; 0: unknown. Not sent to an arbiter that does not support it.
+ * submits; 0: unknown.
  */
 GSCHED_API int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t stream);
 GSCHED_API int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task,
@@ -162,6 +159,8 @@ struct gsched_rewrite_opts {
 	unsigned int arch;	/* 90 for sm_90 */
 	bool resumable;		/* twins that can also suspend a block-task */
 	bool modes;		/* twins for static ranges, and limits by rank and by worker */
+	const char *kernel;	/* only this one, in a module of its own; NULL: all */
+	bool describe;		/* the description only: *ptx is NULL */
 };
 
 /* The same with options. EOPNOTSUPP: the daemon does not know an option. */

@@ -540,7 +540,8 @@ static unsigned int version_number(const char *v)
 	return (unsigned int)(major * 10 + (*end == '.' ? strtoul(end + 1, NULL, 10) : 0));
 }
 
-static uint64_t param_buffer(const struct gsr_function *f)
+/* Returns the size of the parameter buffer. */
+static uint64_t lay_out_params(const struct gsr_function *f, struct gsr_param *layout)
 {
 	uint64_t size = 0;
 	unsigned int i;
@@ -548,7 +549,9 @@ static uint64_t param_buffer(const struct gsr_function *f)
 	for (i = 0; i < f->n_params; i++) {
 		unsigned int align = gsr_var_align(&f->params[i]);
 
-		size = (size + align - 1) / align * align + gsr_var_size(&f->params[i]);
+		layout[i].offset = (size + align - 1) / align * align;
+		layout[i].size = gsr_var_size(&f->params[i]);
+		size = layout[i].offset + layout[i].size;
 	}
 	return size;
 }
@@ -567,12 +570,14 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 {
 	struct gsr_function *f = c->fns[0]->f;
 	unsigned int v = version_number(p->m->version), i, limit;
+	struct gsr_param *layout = gsr_alloc_array(p->arena, f->n_params, sizeof(*layout));
 	unsigned int references = gsr_references_used(c);
-	uint64_t params = param_buffer(f);
+	uint64_t params = lay_out_params(f, layout);
 	const char *why;
 
 	k->barriers = 0;
 	k->params = f->n_params;
+	k->layout = layout;
 	k->param_size = params;
 	k->references_offset = (params + 7) / 8 * 8;
 	k->launch_offset = ((references ? k->references_offset + 8ull * references : params) + 15) /
@@ -593,6 +598,10 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	for (i = 0; i < f->n_params; i++)
 		if (f->params[i].attrs && strstr(f->params[i].attrs, ".const"))
 			return gsr_sprintf(p->arena, "parameter %s points to constant memory",
+					   f->params[i].name);
+	for (i = 0; i < f->n_params; i++)
+		if (!layout[i].size)
+			return gsr_sprintf(p->arena, "parameter %s has no size that we know",
 					   f->params[i].name);
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->refusal)

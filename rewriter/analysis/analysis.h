@@ -302,6 +302,20 @@ struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_fn *fn,
 /* @t may be NULL; the names of @fn->defuse are entered */
 bool gsr_is_based(struct gsr_based *t, const char *name);
 
+/*
+ * effects.c: what a thread of the kernel may have done before a statement that it must not do again,
+ * where the block-task begins again. gsr_has_effects(): false if there is no such thing in it.
+ */
+enum gsr_effect {
+	GSR_EFFECT_STORE = 1,		/* it could read what it stored */
+	GSR_EFFECT_OTHER = 2,		/* an atomic, a strong store, a function with effects */
+};
+struct gsr_effects;
+struct gsr_effects *gsr_effects(struct gsr_arena *a, const struct gsr_closure *c);
+unsigned int gsr_effects_before(const struct gsr_effects *e, unsigned int block,
+				const struct gsr_stmt *s);
+bool gsr_has_effects(const struct gsr_effects *e);
+
 /* alignment.c: the kernel may rely on more than the declared alignment of shared memory */
 bool gsr_alignment_matters(struct gsr_arena *scratch, const struct gsr_closure *c);
 

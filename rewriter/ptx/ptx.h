@@ -173,12 +173,6 @@ void gsr_remove(struct gsr_function *f, struct gsr_stmt *s);
 void gsr_drop_lines(struct gsr_function *f);	/* removes its .loc directives */
 bool gsr_is_line_info(const char *text);	/* a directive: .file, .loc or .section? */
 
-/*
- * cut.c: the text of a module with one of its kernels and all that the kernel needs; malloc'd, NULL
- * if there is no such kernel or no memory. Items that are not needed are dropped from @m.
- */
-char *gsr_cut(struct gsr_module *m, const char *kernel);
-
 /* Helpers */
 struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn);
 

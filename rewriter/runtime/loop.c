@@ -23,9 +23,9 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 
 	n = gsr_insert_format(p, f, at, skip_unexpired, tag);
 	n += gsr_insert_text(p, f, at, gsr_not_first);
-	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#%s_window;\n", tag);
+	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#window%s;\n", tag);
 	n += gsr_insert_format(p, f, at, poll_relay, tag);
-	n += gsr_insert_format(p, f, at, "$#%s_window:\n", tag);
+	n += gsr_insert_format(p, f, at, "$#window%s:\n", tag);
 	n += gsr_insert_text(p, f, at, test_window);
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
 }
@@ -90,13 +90,14 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	gsr_insert_text(p, f, body, declarations);
 	if (cleanup->warpsync)
 		n += gsr_insert_format(p, f, body, gsr_warpsync_init, cleanup->warpsync);
-	n += gsr_insert_text(p, f, body, gsr_not_first);
+	if (r)
+		n += gsr_insert_text(p, f, body, gsr_not_first);
 	n += gsr_insert_text(p, f, body, r ? init_resumable : start);
 	n += gsr_position_claim(p, f, body, r, ids->shared);
 	if (cleanup->mbarriers)
 		n += gsr_insert_text(p, f, body, gsr_mbarriers_none);
 	if (cleanup->swbarrier)
-		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#r1", "%#r0");
+		n += gsr_insert_format(p, f, body, gsr_swbarrier_init, "%#1", "%#0");
 	n += gsr_insert_text(p, f, body, "$#next:\n");
 	if (r)
 		n += gsr_insert_text(p, f, body, gsr_not_first);
@@ -112,29 +113,30 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	n += gsr_insert_text(p, f, body, test_window);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (r)
-		n += gsr_resume_fetch(p, f, body);
+		n += gsr_resume_fetch(p, f, body, r);
 	n += gsr_queue_take(p, f, body, r, r ? GSR_IDS_ALL : ids->held);
 	if (r) {
 		n += gsr_insert_text(p, f, body, tell_resumable);
 		n += gsr_insert_text(p, f, body, count_ran);
-		n += gsr_resume_arm(p, f, body);
+		n += gsr_resume_arm(p, f, body, r);
 	}
 	n += gsr_insert_text(p, f, body,
 			     r		? stop_resumable :
 			     ids->aside ? tell_ids_aside :
 					  tell_ids);
 	if (!r) {
-		if (ids->aside)
+		if (ids->aside) {
+			n += gsr_insert_text(p, f, body, choose_place);
 			n += gsr_insert_text(p, f, body, ids->held > 1 ? tell_all : tell_x);
+		}
 		n += gsr_insert_text(p, f, body, count_ran);
 		n += gsr_insert_text(p, f, body, "$#wait:\n");
 	}
 	n += gsr_insert_format(p, f, body, gsr_converge_and_sync, id);
-	n += gsr_insert_text(p, f, body,
-			     r		? read_resumable :
-			     ids->aside ? read_ids_aside :
-					  read_ids);
+	if (r || !ids->aside)
+		n += gsr_insert_text(p, f, body, r ? read_resumable : read_ids);
 	if (!r && ids->aside) {
+		n += gsr_insert_text(p, f, body, choose_place);
 		n += gsr_insert_text(p, f, body, ids->held > 1 ? read_all : read_x);
 		n += gsr_insert_text(p, f, body, leave_if_stopped);
 	}
@@ -152,8 +154,12 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	}
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");
-	if (r)
-		n += gsr_insert_text(p, f, code, r->early ? enter_by_meeting : enter_body);
+	if (r && r->early) {
+		n += gsr_insert_text(p, f, code, r->restart ? enter_at_start : choose_entry);
+		n += gsr_insert_text(p, f, code, enter_by_meeting);
+	} else if (r && !r->restart) {
+		n += gsr_insert_text(p, f, code, enter_body);
+	}
 	return n;
 }
 
@@ -162,10 +168,10 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "schedule") :
+	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "") :
 			 gsr_insert_text(p, f, NULL, poll_copies);
 	if (resumable) {
-		n += gsr_insert_text(p, f, NULL, "bra $#schedule_window;\n");
+		n += gsr_insert_text(p, f, NULL, "bra $#window;\n");
 		n += gsr_insert_text(p, f, NULL, excluded_resumable);
 	}
 	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);

@@ -4,7 +4,7 @@
  * to assembly only, in which fragments.awk finds each as a line "->NAME VALUE". So the values are
  * the target's when this is cross-compiled.
  *
- * In: abi.h, the page's slot, the layout of #task. Out: names and values. Assumes nothing.
+ * In: abi.h, the page's slot, the layout of $#task. Out: names and values. Assumes nothing.
  */
 #include <linux/gsched.h>
 #include "runtime.h"
@@ -18,7 +18,7 @@ static const struct gsr_control *const control;
 
 static __attribute__((used)) void offsets(void)
 {
-	/* the extra parameter, #launch */
+	/* the extra parameter, $#arg */
 	FIELD(launch, control);
 	FIELD(launch, window);
 	FIELD(launch, stat);
@@ -28,8 +28,8 @@ static __attribute__((used)) void offsets(void)
 	FIELD(launch, seq);
 	FIELD(launch, weight);
 	FIELD(launch, poll_ns);
+	FIELD(launch, fetch_least);
 	FIELD(launch, fetch_ns);
-	FIELD(launch, fetch_max);
 	FIELD(launch, workers);
 	FIELD(launch, flags);
 	FIELD(launch, save);
@@ -59,8 +59,6 @@ static __attribute__((used)) void offsets(void)
 	FIELD(launch, blocks);
 	FIELD(launch, last_warp);
 	FIELD(launch, each);
-	FIELD(launch, ahead);
-	FIELD(launch, share);
 	FIELD(launch, half_column);
 	CONSTANT(GSR_LAUNCH_NO_WINDOW);
 	CONSTANT(GSR_LAUNCH_BY_INDEX);
@@ -104,10 +102,11 @@ static __attribute__((used)) void offsets(void)
 	FIELD(ranges, left);
 	FIELD(ranges, next);
 
-	/* the worker's state, #task */
+	/* the worker's state, $#task */
 	CONSTANT(GSR_TASK_CTAID);
 	VALUE("GSR_TASK_CTAID_W", GSR_TASK_CTAID + 12);
 	CONSTANT(GSR_TASK_RESUME);
+	CONSTANT(GSR_RESTARTS_MAX);
 	CONSTANT(GSR_TASK_NCTAID);
 	CONSTANT(GSR_TASK_RAN);
 	CONSTANT(GSR_TASK_INDEX);
@@ -148,6 +147,7 @@ static __attribute__((used)) void offsets(void)
 		       "as a copy");
 	VALUE("COPY_SHIFT", __builtin_ctz(sizeof(control->copy[0])));
 	VALUE("LAST_SM", GSR_SMS_MAX - 1);
+	VALUE("SMS_MAX", GSR_SMS_MAX);
 	CONSTANT(GSR_RANK_KNOWN);
 	VALUE("LAST_RANK", (int)(GSR_RANK_KNOWN | (GSR_SMS_MAX - 1)));
 	VALUE("LIMIT_MAX", GSR_SMS_MAX * 1024);		/* the window of the whole device */

@@ -22,6 +22,8 @@ unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, stru
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, by_index);
 	n += gsr_insert_text(p, f, at, claim_number);
+	n += gsr_insert_text(p, f, at, p->modes ? claim_bit : claim_rank_bit);
+	n += gsr_insert_text(p, f, at, next_number);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, is_index);
 	n += gsr_insert_text(p, f, at, publish_rank);

@@ -19,8 +19,8 @@
 _Static_assert(GSR_COUNTERS == 1 << COUNTERS_SHIFT, "as many");
 
 /*
- * Expects the batch size in %#r5. Falls through with the first @ids ids of the first block-task in
- * %#r2, %#r3, %#r4 and the number fetched in %#r6, or jumps to $#stop.
+ * Expects the batch size in %#5. Falls through with the first @ids ids of the first block-task in
+ * %#2, %#3, %#4 and the number fetched in %#6, or jumps to $#stop.
  */
 unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			    bool resumable, unsigned int ids)
@@ -31,6 +31,8 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 		n += gsr_insert_text(p, f, at, from_range);
 	if (resumable)
 		n += gsr_insert_text(p, f, at, add_lane);
+	if (resumable)
+		n += gsr_insert_text(p, f, at, load_counter);
 	n += gsr_insert_text(p, f, at, choose_counter);
 	n += gsr_insert_text(p, f, at, fetch_from_counter);
 	n += gsr_insert_text(p, f, at, locate_in_column);
@@ -58,7 +60,7 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 		n += gsr_insert_text(p, f, NULL, bound_by_share);
 	}
 	if (p->modes || ids)
-		n += gsr_insert_text(p, f, NULL, divide_by_x);
+		n += gsr_insert_text(p, f, NULL, ids > 1 ? divide_by_x : column_of_row);
 	if (ids > 1)
 		n += gsr_insert_text(p, f, NULL, divide_by_y);
 	if (p->modes || ids)
@@ -86,7 +88,7 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 	unsigned int width = log2_floor(workers),
 		     rows = log2_floor((depth ? depth : UNKNOWN_DEPTH) * 3ull / 2), i, bits;
 	uint64_t step = 1;
-	float half;
+	float column;
 
 	for (a->last_copy = GSR_RELAY_COPIES - 1;
 	     a->last_copy && (a->last_copy + 1) * COPY_WORKERS > workers;)
@@ -122,16 +124,19 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 		a->column_shift = rows;
 		a->width_mask = (1u << a->row_shift) - 1;
 		a->stripe_mask = ~((1u << (rows + a->row_shift)) - 1);
-		half = (float)a->rows / 2;
-		memcpy(&a->half_column, &half, sizeof(half));
+		column = (float)a->rows / 2;
+		memcpy(&a->half_column, &column, sizeof(column));
 		if (depth)
 			a->fetch_first = a->rows;
 		step = (uint64_t)1 << width;
 	}
 	a->last_counter = a->counters - 1;
+	a->fetch_least = (uint32_t)a->fetch_ns / 2;
+	a->fetch_most = 2 * (uint32_t)a->fetch_ns;
 	a->each = (float)total / (float)a->counters;
-	a->ahead = -(float)a->workers / (float)a->counters;
-	a->share = a->workers ? -1 / (2 * a->ahead) : 0;
+	a->ahead = -3 * (float)a->workers / (float)a->counters;
+	a->share = a->workers ? 3 / (2 * a->ahead) : 0;
+	a->half = -a->share * a->each;
 	a->step[0] = (uint32_t)(step % a->grid[0]);
 	step /= a->grid[0];
 	a->step[1] = (uint32_t)(step % a->grid[1]);

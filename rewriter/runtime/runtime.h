@@ -73,8 +73,10 @@ extern const char gsr_converge_and_sync[];	/* a format: %d is the barrier */
  * record of a new one; and the meeting with saving and restoring
  */
 unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r);
-unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
-unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
+unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			      const struct gsr_resume *r);
+unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			    const struct gsr_resume *r);
 unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f,
 			     const struct gsr_resume *r);
 

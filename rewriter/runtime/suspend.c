@@ -12,7 +12,7 @@
  * some thread has left, all leave, and those at barriers save their registers too. In a kernel all
  * of whose threads reach each point, they vote at the points instead (gsr_resume.in_place).
  *
- * Registers %#p, %#r and %#d hold no value of the body and are free at points.
+ * Registers %#p, %#d and %#0 to %#13 hold no value of the body and are free at points.
  *
  * In: a kernel and its plan (resume.c). Out: the code at its points, and what the loop needs to
  * save, fetch and restore. Assumes that the kernel has not changed since the plan was made.
@@ -77,14 +77,23 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	return n;
 }
 
-unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			      const struct gsr_resume *r)
 {
-	return gsr_insert_text(p, f, at, take_suspended);
+	unsigned int n = gsr_insert_text(p, f, at, take_suspended);
+
+	n += gsr_insert_text(p, f, at, r->restart ? count_restart : mark_resumed);
+	return n + gsr_insert_text(p, f, at, take_record);
 }
 
-unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			    const struct gsr_resume *r)
 {
-	return gsr_insert_text(p, f, at, arm_checks);
+	unsigned int n = gsr_insert_text(p, f, at, arm_checks);
+
+	if (r->restart)
+		n += gsr_insert_text(p, f, at, bound_restarts);
+	return n + gsr_insert_text(p, f, at, set_checks);
 }
 
 static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f,
@@ -122,8 +131,8 @@ static unsigned int restore_register(struct gsr_pass *p, struct gsr_function *f,
 }
 
 /*
- * Copies %#r6 bytes of shared memory at %#r5 to or from %#d2, by all threads, in units of @unit
- * bytes from offset %#r2 on
+ * Copies %#6 bytes of shared memory at %#5 to or from %#d2, by all threads, in units of @unit
+ * bytes from offset %#2 on
  */
 static unsigned int copy_units(struct gsr_pass *p, struct gsr_function *f, bool save,
 			       unsigned int unit, unsigned int *label)
@@ -144,12 +153,12 @@ static unsigned int copy_shared(struct gsr_pass *p, struct gsr_function *f, bool
 
 	n = gsr_insert_format(p, f, NULL, locate_shared, name, size, offset);
 	if (align >= 4) {
-		n += gsr_insert_text(p, f, NULL, "shl.b32 %#r2, %#r0, 2;\n");
+		n += gsr_insert_text(p, f, NULL, "shl.b32 %#2, %#0, 2;\n");
 		n += copy_units(p, f, save, 4, label);
 		/* the remaining bytes, one per thread */
 		n += gsr_insert_text(p, f, NULL, remaining_bytes);
 	} else {
-		n += gsr_insert_text(p, f, NULL, "mov.u32 %#r2, %#r0;\n");
+		n += gsr_insert_text(p, f, NULL, "mov.u32 %#2, %#0;\n");
 	}
 	return n + copy_units(p, f, save, 1, label);
 }
@@ -168,7 +177,7 @@ static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f,
 	return n + gsr_insert_format(p, f, NULL, repeat_element, l);
 }
 
-/* Expects the registers of insert_locate(); preserves %#r0, %#r1, %#r4 */
+/* Expects the registers of insert_locate(); preserves %#0, %#1, %#4 */
 static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
 				const struct gsr_resume *r, bool save, unsigned int *label)
 {
@@ -179,7 +188,7 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
 				 r->shared[i].align, gsr_sprintf(p->arena, "%u", r->shared[i].size),
 				 label);
 	if (r->dynamic)
-		n += copy_shared(p, f, save, r->dynamic, r->fixed, 16, "%#r4", label);
+		n += copy_shared(p, f, save, r->dynamic, r->fixed, 16, "%#4", label);
 	for (i = 0; i < r->n_local; i++) {
 		const struct gsr_saved *l = &r->local[i];
 
@@ -266,7 +275,7 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 			       const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
-	const char *tag = gsr_sprintf(a, "point_%u", i);
+	const char *tag = gsr_sprintf(a, "_point_%u", i);
 	unsigned int n;
 
 	n = gsr_insert_format(p, f, NULL, "$#look_%u:\n", i);
@@ -281,7 +290,8 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 		n += insert_check(p, f, r, tag, gsr_sprintf(a, "save_%u", i),
 				  gsr_sprintf(a, "go_%u", i));
 	}
-	n += save_stub(p, f, r, i);
+	n += r->restart ? gsr_insert_format(p, f, NULL, "$#save_%u:\n", i) :
+			  save_stub(p, f, r, i);
 	if (r->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
 	return n + gsr_insert_format(p, f, NULL, leave_point, i, r->in_place ? "suspend" : "meet");
@@ -303,11 +313,21 @@ static unsigned int insert_meeting(struct gsr_pass *p, struct gsr_function *f,
 	n = gsr_insert_text(p, f, NULL, r->red ? "mov.u32 %#v, 0;\n" : "");
 	n += gsr_insert_format(p, f, NULL, meet, r->look / SITES_A_LOOK / 2 * 2 + 2);
 	n += gsr_insert_format(p, f, NULL, vote_to_leave, r->n_sites, r->id);
+	if (r->commits) {
+		n += gsr_insert_format(p, f, NULL, suspend_if_none_finished, r->id, r->n_sites);
+		if (r->n_points > r->n_sites)
+			n += gsr_dispatch(p, f, "go", r->n_sites, r->n_points);
+		n += gsr_insert_text(p, f, NULL, stays);
+	} else {
+		n += gsr_insert_text(p, f, NULL, suspend_if_told);
+	}
 	if (!r->n_sites)
 		return n + gsr_insert_text(p, f, NULL, "bra.uni $#next;\n");
 	if (r->early) {
 		n += gsr_vote(p, f, r->red, r->id, "next");
-		n += gsr_insert_text(p, f, NULL, enter_from_meeting);
+		n += gsr_insert_text(p, f, NULL, start_from_meeting);
+		if (!r->restart)
+			n += gsr_insert_text(p, f, NULL, back_from_meeting);
 	} else {
 		n += gsr_insert_text(p, f, NULL, "@!%#p0 bra.uni $#next;\n");
 		if (r->red)
@@ -327,14 +347,16 @@ static unsigned int insert_suspend(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
 		n += gsr_insert_format(p, f, NULL, gsr_converge_and_sync, r->id);
 	}
-	n += insert_locate(p, f, r);
-	n += gsr_insert_text(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
-	n += copy_memory(p, f, r, true, label);
-	if (r->n_sites && !r->in_place) {
+	if (!r->restart) {
+		n += insert_locate(p, f, r);
+		n += gsr_insert_text(p, f, NULL, "st.global.u32 [%#d0], %#s;\n");
+		n += copy_memory(p, f, r, true, label);
+	}
+	if (r->n_sites && !r->in_place && !r->restart) {
 		n += gsr_insert_format(p, f, NULL, unless_at_site, r->n_sites);
 		n += gsr_dispatch(p, f, "save", 0, r->n_sites);
 	}
-	for (i = 0; i < r->n_sites && !r->in_place; i++) {
+	for (i = 0; i < r->n_sites && !r->in_place && !r->restart; i++) {
 		n += save_stub(p, f, r, i);
 		n += gsr_insert_text(p, f, NULL, "bra $#saved;\n");
 	}
@@ -375,11 +397,11 @@ unsigned int gsr_resume_tail(struct gsr_pass *p, struct gsr_function *f, const s
 	} else {
 		n = insert_meeting(p, f, r);
 		n += gsr_insert_text(p, f, NULL, "$#look_meeting:\n");
-		n += insert_check(p, f, r, "meeting", "told_meeting", "met");
+		n += insert_check(p, f, r, "_meeting", "told_meeting", "met");
 		n += gsr_insert_text(p, f, NULL, "$#told_meeting:\nmov.u32 %#c, 1;\nbra $#met;\n");
 	}
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++)
 		n += point_stub(p, f, r, i);
 	n += insert_suspend(p, f, r, &label);
-	return n + insert_restore(p, f, r, &label);
+	return r->restart ? n : n + insert_restore(p, f, r, &label);
 }

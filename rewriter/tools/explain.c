@@ -118,11 +118,15 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 	for (i = 0; i < k->n_references; i++)
 		printf("%s%s%s", i ? ", " : "  takes handles for ", k->references[i].name,
 		       i + 1 < k->n_references ? "" : "\n");
-	if (k->resume_points)
+	if (k->restarts)
+		printf("  left at %u points, from where the block begins again\n", k->resume_points);
+	else if (k->resume_points)
 		printf("  resumable at %u points, saves %u bytes a block and %u a thread\n",
 		       k->resume_points, k->save_fixed, k->save_thread);
 	if (k->resume_reason)
-		printf("  %s: %s\n", k->resume_points ? "not everywhere" : "not resumable",
+		printf("  %s: %s\n", k->resume_points ? "not everywhere" :
+		       k->restarts	? "not restarted" :
+					  "not resumable",
 		       k->resume_reason);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--resumable]
- * [--modes]: rewrites the kernels of PTX, a fat binary or an executable. Exit status: 0 at least
- * one kernel was rewritten, 1 none could be, 2 the input is malformed or cannot be read, 64 usage.
+ * gsrewrite IN -o OUT.ptx [--explain] [--json] [--dump=PASS] [--arch N] [--image N] [--kernel NAME]
+ * [--resumable] [--restart] [--modes]: rewrites the kernels of PTX, a fat binary or an executable.
+ * Exit status: 0 at least one kernel was rewritten, 1 none could be, 2 the input is malformed or
+ * cannot be read, 64 usage.
  *
  * In: the command line and files. Out: the twins' PTX, a report. Assumes nothing.
  */
@@ -16,8 +17,8 @@
 enum { EXIT_NONE = 1, EXIT_BAD = 2 };
 
 struct args {
-	const char *in, *out, *dump;
-	bool explain, json, resumable, modes;
+	const char *in, *out, *dump, *kernel;
+	bool explain, json, resumable, restart, modes;
 	unsigned int arch, image;
 };
 
@@ -43,8 +44,10 @@ static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print the description as JSON", 0 },
 	{ "dump", 'd', "PASS", 0, "print each kernel as it is after a pass", 0 },
 	{ "arch", 'a', "N", 0, "choose PTX for sm_N from a fat binary (default 90)", 0 },
+	{ "kernel", 'k', "NAME", 0, "the twin of this kernel only", 0 },
 	{ "image", 'i', "N", 0, "of several modules in an executable, the Nth only", 0 },
 	{ "resumable", 'r', NULL, 0, "twins that can also leave a block in its middle", 0 },
+	{ "restart", 's', NULL, 0, "twins that leave a block in its middle and begin it again", 0 },
 	{ "modes", 'm', NULL, 0, "twins for static dispatch and limits by worker", 0 },
 	{ 0 }
 };
@@ -85,8 +88,14 @@ static error_t parse_arg(int key, char *arg, struct argp_state *state)
 	case 'r':
 		a->resumable = true;
 		return 0;
+	case 's':
+		a->restart = true;
+		return 0;
 	case 'm':
 		a->modes = true;
+		return 0;
+	case 'k':
+		a->kernel = arg;
 		return 0;
 	case 'd':
 		check_pass(arg, state);
@@ -185,9 +194,13 @@ static void write_dump(void *arg, const char *text, size_t size)
 
 static int rewrite(const struct args *a, const char *ptx, size_t size)
 {
-	struct gsr_options opts = { .size = sizeof(opts), .name = a->in, .resumable = a->resumable,
-				    .modes = a->modes, .dump_pass = a->dump, .dump = write_dump,
-				    .dump_arg = stdout };
+	struct gsr_options opts = { .size = sizeof(opts), .name = a->in,
+				    .resumable = a->resumable || a->restart,
+				    .restart = !a->restart   ? GSR_RESTART_NEVER :
+					       a->resumable ? GSR_RESTART_INSTEAD :
+							      GSR_RESTART_ALWAYS,
+				    .modes = a->modes, .kernel = a->kernel, .dump_pass = a->dump,
+				    .dump = write_dump, .dump_arg = stdout };
 	struct gsr_rewrite rw;
 	struct gsr_error err;
 	int status;

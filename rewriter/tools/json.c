@@ -75,6 +75,23 @@ static bool add_variable(cJSON *list, const struct gsr_variable *v)
 				 cJSON_AddNumberToObject(o, "offset", (double)v->offset)));
 }
 
+static bool add_layout(cJSON *o, const struct gsr_kernel *k)
+{
+	cJSON *list = cJSON_AddArrayToObject(o, "layout");
+	unsigned int i;
+
+	for (i = 0; list && i < k->params; i++) {
+		int place[2] = { (int)k->layout[i].offset, (int)k->layout[i].size };
+		cJSON *pair = cJSON_CreateIntArray(place, 2);
+
+		if (!pair || !cJSON_AddItemToArray(list, pair)) {
+			cJSON_Delete(pair);
+			return false;
+		}
+	}
+	return list;
+}
+
 static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 {
 	cJSON *o = cJSON_CreateObject();
@@ -90,6 +107,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddStringToObject(o, "reason", k->reason) &&
 	       cJSON_AddNumberToObject(o, "params", k->params) &&
 	       cJSON_AddNumberToObject(o, "param_size", (double)k->param_size) &&
+	       add_layout(o, k) &&
 	       cJSON_AddNumberToObject(o, "launch_offset", (double)k->launch_offset) &&
 	       cJSON_AddNumberToObject(o, "barriers", k->barriers) &&
 	       cJSON_AddNumberToObject(o, "returns", k->returns) &&
@@ -99,6 +117,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
 	       cJSON_AddNumberToObject(o, "sites", k->sites) && add_inserted(o, k) &&
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
+	       cJSON_AddBoolToObject(o, "restarts", k->restarts) &&
 	       (!k->resume_reason ||
 		cJSON_AddStringToObject(o, "resume_reason", k->resume_reason)) &&
 	       cJSON_AddNumberToObject(o, "save_fixed", k->save_fixed) &&

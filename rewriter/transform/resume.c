@@ -40,7 +40,8 @@ struct plan {
 	unsigned char *lanes_awaited;	/* NULL: there are no warp-synchronous instructions */
 	unsigned int *weight;
 	const struct loop **innermost;	/* or NULL */
-	bool warp_sync;
+	bool warp_sync, restart;
+	struct gsr_effects *effects;	/* with restart */
 	struct gsr_based *based;	/* NULL: no register is based on a parameter's address */
 };
 
@@ -51,6 +52,11 @@ enum {
 	WAITS = 8,		/* may poll for other threads of its thread block */
 };
 
+static const char behind_store[] =
+	"a loop or barrier has no point: the block could read what it stored before";
+static const char behind_effect[] =
+	"a loop or barrier has no point: an atomic or the like before must not be repeated";
+static const char finished[] = "not once a thread of the block has finished";
 static const char may_wait[] = "a loop that may wait for other threads", says_nothing[] = "";
 
 static const struct {
@@ -78,13 +84,13 @@ static const char *place_named(const struct gsr_operand *o)
 	return why;
 }
 
-/* Why a kernel with this instruction is not resumable; or NULL */
-static const char *obstacle_of(const struct gsr_insn *insn)
+/* Why a kernel with this instruction is not resumable, or not restarted; or NULL */
+static const char *obstacle_of(const struct gsr_insn *insn, bool restart)
 {
 	const char *why = NULL;
 	unsigned int i;
 
-	for (i = 0; i < insn->n_opnds && !why; i++)
+	for (i = 0; i < insn->n_opnds && !why && !restart; i++)
 		why = place_named(&insn->opnds[i]);
 	if (why)
 		return why;
@@ -118,27 +124,30 @@ static bool is_site(const struct gsr_function *f, const struct gsr_stmt *s)
 
 /*
  * Why the kernel, or a function that it calls, cannot be suspended: barriers at which that is
- * impossible, and state that cannot be moved. Or NULL.
+ * impossible, and state that cannot be moved. Or NULL. With @restart no state is moved.
  */
-static const char *check_function(const struct gsr_function *f, bool kernel)
+static const char *check_function(const struct gsr_function *f, bool kernel, bool restart)
 {
 	const struct gsr_stmt *s;
 	struct gsr_barrier b;
 	const char *why;
 
 	for (s = f->first; s; s = s->next) {
-		if (s->kind == GSR_STMT_VAR && !kernel && !strcmp(s->var->space, "shared"))
+		if (s->kind == GSR_STMT_VAR && !kernel && !restart &&
+		    !strcmp(s->var->space, "shared"))
 			return "shared memory of a device function";
 		if (s->kind != GSR_STMT_INSN)
 			continue;
-		why = obstacle_of(s->insn);
+		why = obstacle_of(s->insn, restart);
 		if (why)
 			return why;
 		/* where the window of shared memory lies may differ from launch to launch */
-		if (kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "shared") &&
+		if (kernel && !restart && s->insn->op == GSR_OP_CVTA &&
+		    gsr_insn_has(s->insn, "shared") &&
 		    !gsr_insn_has(s->insn, "to"))
 			return "generic address of shared memory (cvta.shared)";
-		if (!kernel && s->insn->op == GSR_OP_CVTA && gsr_insn_has(s->insn, "param") &&
+		if (!kernel && !restart && s->insn->op == GSR_OP_CVTA &&
+		    gsr_insn_has(s->insn, "param") &&
 		    !gsr_insn_has(s->insn, "to"))
 			return "generic address of a device function's parameter (cvta.param)";
 		if (!kernel && gsr_may_wait(s->insn))
@@ -155,19 +164,23 @@ static const char *check_function(const struct gsr_function *f, bool kernel)
 
 static const char *check_closure(struct plan *pl)
 {
-	const char *why = check_function(pl->fn->f, true);
+	const char *why = check_function(pl->fn->f, true, pl->restart);
 	unsigned int i;
 
 	for (i = 1; i < pl->c->n && !why; i++) {
 		struct gsr_fn *fn = pl->c->fns[i];
 
+		if (pl->restart) {
+			why = check_function(fn->f, false, true);
+			continue;
+		}
 		/* kernels share the function: it is checked once */
 		if (!fn->resume_checked)
-			fn->resume_obstacle = check_function(fn->f, false);
+			fn->resume_obstacle = check_function(fn->f, false, false);
 		fn->resume_checked = true;
 		why = fn->resume_obstacle;
 	}
-	if (!why)
+	if (!why && !pl->restart)
 		pl->based = gsr_find_based(pl->p->arena, pl->fn, &why);
 	return why;
 }
@@ -352,6 +365,8 @@ static void note_registers(const struct plan *pl, struct gsr_point *pt, const ui
 {
 	unsigned int i, n = 0;
 
+	if (pl->restart)
+		return;
 	for (i = 0; i < pl->live.n; i++)
 		n += live[i / 64] >> (i % 64) & 1;
 	pt->regs = gsr_alloc_array(pl->p->arena, n + 1, sizeof(*pt->regs));
@@ -581,6 +596,15 @@ static void find_lanes_awaited(struct plan *pl)
 		}
 }
 
+/* Why a block-task that is left there, in @block, cannot begin again; NULL: it can, or need not */
+static const char *no_restart_reason(const struct plan *pl, unsigned int block,
+				     const struct gsr_stmt *s)
+{
+	unsigned int before = pl->restart ? gsr_effects_before(pl->effects, block, s) : 0;
+
+	return before & GSR_EFFECT_OTHER ? behind_effect : before ? behind_store : NULL;
+}
+
 /* Why the loop cannot have a point; NULL: it can */
 static const char *no_point_reason(const struct plan *pl, const struct gsr_resume *r,
 				   const struct loop *l)
@@ -597,7 +621,7 @@ static const char *no_point_reason(const struct plan *pl, const struct gsr_resum
 		return "a loop has no point: its lanes may be apart while others of the warp are waited for";
 	if (pl->awaited && pl->awaited[l->head])
 		return "a loop has no point: others may wait for its threads at a barrier with a thread count";
-	return NULL;
+	return no_restart_reason(pl, l->head, head->first);
 }
 
 static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l,
@@ -618,6 +642,8 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 			break;
 	pt->head = head->first;
 	pt->insns = k < l->n ? 0 : gsr_loop_text(cfg, l->blocks, l->n, &pt->last);
+	if (pl->restart)
+		return;
 	if (gsr_stripmine_rounds(pt, r->look))
 		pt->remat = gsr_alloc_array(pl->p->arena, GSR_REMAT_MAX, sizeof(struct gsr_insn *));
 	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words],
@@ -632,7 +658,7 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
  * barrier of all threads, no thread may be waited for by others on its way there.
  */
 static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list,
-			  unsigned int n_loops, uint64_t *live)
+			  unsigned int n_loops, uint64_t *live, const char **note)
 {
 	const struct gsr_cfg *cfg = &pl->fn->cfg;
 	unsigned char *voted = gsr_alloc(pl->p->scratch, n_loops + 1);
@@ -644,15 +670,23 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	for (i = 0; i < cfg->n_blocks; i++)
 		waits |= (pl->in_loop[i] & WAITS) != 0;
 	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
+		unsigned int head = list[i].head;
+
 		voted[i] = list[i].sites && !waits &&
-			   cfg->blocks[list[i].head].first->kind == GSR_STMT_LABEL &&
-			   !(pl->awaited && pl->awaited[list[i].head]);
+			   cfg->blocks[head].first->kind == GSR_STMT_LABEL &&
+			   !(pl->awaited && pl->awaited[head]) &&
+			   !no_restart_reason(pl, head, cfg->blocks[head].first);
 		n_heads += voted[i];
 	}
 	for (i = 0; i < r->n_sites; i++) {
-		const struct loop *in = pl->innermost[block_of(cfg, r->points[i].at)];
+		unsigned int b = block_of(cfg, r->points[i].at);
+		const struct loop *in = pl->innermost[b];
+		const char *reason = no_restart_reason(pl, b, r->points[i].at);
 
-		if (in && voted[in - list])
+		/* outside of loops it would not last long anyway */
+		if (reason && in)
+			*note = reason;
+		if (reason || (in && voted[in - list]))
 			continue;
 		r->points[n] = r->points[i];
 		r->points[n++].weight =
@@ -662,6 +696,18 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	for (i = 0; i < n_loops; i++)
 		if (voted[i])
 			add_head(pl, r, &list[i], live);
+}
+
+/* Why threads that meet at a barrier could not begin again; NULL: at each they can */
+static const char *barrier_behind_effect(const struct plan *pl, const struct gsr_resume *r)
+{
+	const char *reason = NULL;
+	unsigned int i;
+
+	for (i = 0; i < r->n_sites && !reason; i++)
+		reason = no_restart_reason(pl, block_of(&pl->fn->cfg, r->points[i].at),
+					   r->points[i].at);
+	return reason;
 }
 
 static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
@@ -721,8 +767,9 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		gsr_uniform(a, pl->fn, true, pl->fn->loads);
 		find_lanes_awaited(pl);
 	}
-	reason = gsr_liveness(&pl->live, a, pl->fn);
-	if (reason)
+	if (pl->restart)
+		pl->effects = gsr_effects(a, pl->c);
+	else if ((reason = gsr_liveness(&pl->live, a, pl->fn)))
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
 	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
@@ -731,7 +778,8 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			struct gsr_point *pt = &r->points[r->n_points++];
 
 			pt->at = s;
-			gsr_live_before(&pl->live, cfg, block_of(cfg, s), s, live);
+			if (!pl->restart)
+				gsr_live_before(&pl->live, cfg, block_of(cfg, s), s, live);
 			note_registers(pl, pt, live);
 		}
 	for (i = 0; i < n_loops; i++) {
@@ -756,22 +804,28 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		*note = may_wait;
 	}
 	if (!r->early && r->n_points == r->n_sites)
-		vote_at_heads(pl, r, loop, n_loops, live);
+		vote_at_heads(pl, r, loop, n_loops, live, note);
+	else if (r->n_points && (reason = barrier_behind_effect(pl, r)))
+		return reason;
+	r->commits = pl->restart && !r->in_place && gsr_has_effects(pl->effects);
+	if (r->commits && !*note)
+		*note = finished;
 	return r->n_points ? NULL : *note ? *note : "no loops and no barriers";
 }
 
 struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
-				   const struct gsr_closure *c, bool early, int id, bool *rows,
-				   const char **note)
+				   const struct gsr_closure *c, bool early, int id, bool restart,
+				   bool *rows, const char **note)
 {
 	struct gsr_resume *r = gsr_alloc(p->arena, sizeof(*r));
-	struct plan pl = { .p = p, .fn = fn, .c = c };
+	struct plan pl = { .p = p, .fn = fn, .c = c, .restart = restart };
 	unsigned int i, most = 0;
 	bool needs_rows = false;
 	const char *reason;
 
 	*note = NULL;
 	r->early = early;
+	r->restart = restart;
 	r->id = id;
 	r->look = p->look ? p->look & ~1u : LOOK;
 	for (i = 0; i < c->n; i++) {
@@ -781,7 +835,10 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 	reason = check_closure(&pl);
 	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);
 	gsr_arena_reset(p->scratch);
-	reason = reason ? reason : layout_memory(&pl, r);
+	if (restart)
+		r->fixed = sizeof(struct gsr_record);
+	else if (!reason)
+		reason = layout_memory(&pl, r);
 	for (i = 0; i < r->n_points && !reason; i++) {
 		reason = unsaveable(&r->points[i]);
 		most = r->points[i].words > most ? r->points[i].words : most;

@@ -50,17 +50,19 @@ struct gsr_resume {
 	bool early, cp_async;
 	bool red;			/* some sites are reductions */
 	bool in_place;			/* all threads reach each point, and vote there */
+	bool restart;			/* nothing is saved: the block-task begins again */
+	bool commits;			/* likewise, but not if a thread has finished it */
 	unsigned int look;		/* instructions between two checks of a thread: even */
 };
 
 /*
- * The plan, with in *@note which loops have no point, or NULL. Returns NULL, with the reason in
+ * The plan, with @restart of points from where the block-task begins again, and in *@note which loops have no point, or NULL. Returns NULL, with the reason in
  * *@note, if the kernel can be left between block-tasks only. Must run before the kernel's
  * barriers are converted.
  */
 struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
-				   const struct gsr_closure *c, bool early, int id, bool *rows,
-				   const char **note);
+				   const struct gsr_closure *c, bool early, int id, bool restart,
+				   bool *rows, const char **note);
 
 /*
  * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name behind @pt->at; false:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The worker's state: the layout of the shared variable PREFIX "task" of a twin. The runtime writes
+ * The worker's state: the layout of the shared variable $_task of a twin. The runtime writes
  * it, and the passes make the body read its ids from there.
  */
 #ifndef GSR_TASK_H
@@ -13,6 +13,8 @@
  */
 #define GSR_TASK_CTAID		0
 #define GSR_TASK_RESUME		2
+/* in twins that restart .w is 1 + how often the block-task has begun again, at most so often */
+#define GSR_RESTARTS_MAX	8
 #define GSR_TASK_NCTAID		16	/* u32[4]; for functions and resumable twins */
 #define GSR_TASK_TIME		32	/* u32: %globaltimer of the last fetch */
 #define GSR_TASK_COUNT		36	/* u32: its batch size; 0: there was none */

@@ -204,7 +204,7 @@ static void refused_slices_are_temporal(void)
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL && client[1].slice_error == EIO);
 	EXPECT_SLICE(0, 0);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
 	/* the driver's own slice is set again, which it does not refuse */
 	report_slice(1, 2048, 0);
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
@@ -226,7 +226,7 @@ static void temporal_turns_end(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
 	clock_ns += 100 * MS;
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(dev.timer == clock_ns + 500 * MS);
 	clock_ns += 499 * MS;
 	gsc_tick(&dev, clock_ns);
@@ -245,7 +245,7 @@ static void temporal_turns_end(void)
 	EXPECT_WINDOW(task(1, 0), 0);
 	/* three take turns in order */
 	join(2, 0, 0);
-	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(2, 0, BLOCK, 100000) == QUEUED);
 	for (int i = 0; i < 6; i++) {
 		clock_ns = dev.timer;
 		gsc_tick(&dev, clock_ns);
@@ -259,7 +259,7 @@ static void temporal_turns_end(void)
 	/* who is less important waits as long as it takes */
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "1"));
 	join(1, 0, 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN && !dev.timer);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED && !dev.timer);
 }
 
 static void temporal_one_band_at_a_time(void)
@@ -269,8 +269,8 @@ static void temporal_one_band_at_a_time(void)
 	join(2, 0, 0);
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(2, 0, BLOCK, 8) == -EAGAIN);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(2, 0, BLOCK, 8) == QUEUED);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT_WINDOW(task(2, 0), 8);
 	EXPECT_WINDOW(task(0, 0), 0);

@@ -26,7 +26,7 @@ static void submit_all(int clients, u32 slots, u32 tier)
 	for (int c = 0; c < clients; c++)
 		for (u32 slot = 0; slot < slots; slot++) {
 			req = make_submit(slot, 1, tier, 100000);
-			EXPECT(gsc_submit(&client[c], &req, clock_ns) == -EAGAIN);
+			EXPECT(gsc_submit(&client[c], &req, clock_ns) == QUEUED);
 		}
 }
 
@@ -87,7 +87,7 @@ static void between_two_commits(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	begin();
 	EXPECT(!gsc_group_store(&group[1], GSC_FILE_GPU_PRIORITY, "10", clock_ns));
-	EXPECT(gsc_submit(&client[1], &req, clock_ns) == -EAGAIN);
+	EXPECT(gsc_submit(&client[1], &req, clock_ns) == QUEUED);
 	EXPECT(gsc_complete(&client[1], &end, clock_ns) == 0);
 	EXPECT(commit() == 1);
 	EXPECT(n_grant == 1 && !n_evict && task(0, 0)->window == ALL);
@@ -116,7 +116,7 @@ static void next_kernel_with_the_end_of_the_last(void)
 	n_evict = 0;
 	begin();
 	EXPECT(gsc_complete(&client[1], &last, clock_ns) == 0);
-	EXPECT(gsc_submit(&client[1], &next, clock_ns) == -EAGAIN);
+	EXPECT(gsc_submit(&client[1], &next, clock_ns) == QUEUED);
 	EXPECT(commit() == 1);
 	EXPECT(task(1, 0)->state == GSC_TASK_RUNNING && !client[1].hold_units && !n_evict);
 	EXPECT_WINDOW(task(0, 0), 124);
@@ -129,7 +129,7 @@ static void next_kernel_with_the_end_of_the_last(void)
 	EXPECT(submit(1, 0, LAUNCH, 40) == 0);
 	begin();
 	EXPECT(gsc_complete(&client[1], &last, clock_ns) == 0);
-	EXPECT(gsc_submit(&client[1], &next, clock_ns) == -EAGAIN);
+	EXPECT(gsc_submit(&client[1], &next, clock_ns) == QUEUED);
 	EXPECT(commit() == 1);
 	EXPECT(client[1].hold_units == 40 * SM && client[1].hold_got == 32 * SM);
 	EXPECT(complete(1, 0) == 0);

@@ -48,7 +48,7 @@ static void every_pair(void)
 			start(2);
 			EXPECT(!submit_class(0, 0, 1, first, 100000));
 			EXPECT(sms_of(0) == SMS);
-			EXPECT(submit_class(1, 0, 1, second, 100000) == (pair ? 0 : -EAGAIN));
+			EXPECT(submit_class(1, 0, 1, second, 100000) == (pair ? 0 : QUEUED));
 			EXPECT(sms_of(0) == (pair ? SMS / 2 : SMS) &&
 			       sms_of(1) == (pair ? SMS / 2 : 0));
 			EXPECT(!complete(0, 0));
@@ -64,9 +64,9 @@ static void the_first_complement(void)
 	start(4);
 	EXPECT(!store(&group[3], GSC_FILE_GPU_PRIORITY, "50"));
 	EXPECT(!submit_class(0, 0, 1, MM, 100000));
-	EXPECT(submit_class(3, 0, 1, HM, 100000) == -EAGAIN);
+	EXPECT(submit_class(3, 0, 1, HM, 100000) == QUEUED);
 	EXPECT(!submit_class(1, 0, 1, LC, 100000));
-	EXPECT(submit_class(2, 0, 1, LC, 100000) == -EAGAIN);
+	EXPECT(submit_class(2, 0, 1, LC, 100000) == QUEUED);
 	EXPECT(sms_of(0) == 66 && sms_of(1) == 66);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_WEIGHT, "300"));
 	EXPECT(sms_of(0) == 99 && sms_of(1) == 33);
@@ -95,8 +95,8 @@ static void turns(void)
 	start(3);
 	EXPECT(!submit_class(0, 0, 1, HM, 100000));
 	EXPECT(!client[0].band->again);
-	EXPECT(submit_class(1, 0, 1, HM, 100000) == -EAGAIN &&
-	       submit_class(2, 0, 1, HC, 100000) == -EAGAIN);
+	EXPECT(submit_class(1, 0, 1, HM, 100000) == QUEUED &&
+	       submit_class(2, 0, 1, HC, 100000) == QUEUED);
 	EXPECT(client[0].band->again == clock_ns + turn);
 	began = clock_ns;
 	while (clock_ns < began + 30 * turn) {
@@ -132,7 +132,7 @@ static void words(void)
 	client[1].pid = 77;
 	EXPECT(!submit_class(0, 0, 1, MC, 100000));
 	EXPECT(says(0, "its kernel (M_C) runs alone"));
-	EXPECT(!submit_class(1, 0, 1, HM, 100000) && submit_class(2, 0, 1, U, 100000) == -EAGAIN);
+	EXPECT(!submit_class(1, 0, 1, HM, 100000) && submit_class(2, 0, 1, U, 100000) == QUEUED);
 	EXPECT(says(0, "its kernel (M_C) runs beside one of 77 (H_M)") &&
 	       says(2, "its kernel (unknown) waits for its turn"));
 }

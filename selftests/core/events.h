@@ -403,13 +403,13 @@ static void event_submit(struct gsc_client *c)
 	req.intensity = below(GSCHED_INTENSITY__MAX + 1);
 	if (!below(50))
 		req.blocks = 0;
-	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns) :
+	ret = batches && !paged && !below(3) ? gsc_adopt(c, &req, clock_ns + MS - below(10 * MS), clock_ns) :
 	      gsc_submit(c, &req, clock_ns);
 	mix((u64)-ret);
 	if (!ret && task_at(c, req.slot)->state != GSC_TASK_RUNNING)
 		fail("0 without a grant");
-	if (ret == -EAGAIN && task_at(c, req.slot)->state != GSC_TASK_WAITING)
-		fail("EAGAIN without waiting");
+	if (ret == QUEUED && task_at(c, req.slot)->state != GSC_TASK_WAITING)
+		fail("queued without waiting");
 }
 
 /*

@@ -108,7 +108,7 @@ static void statistics(void)
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	clock_ns += 10 * US;
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	clock_ns += 90 * US;
 	req.ran_ns = U64_MAX;	/* a hint: bounded by the wall time */
 	EXPECT(gsc_complete(&client[0], &req, clock_ns) == 0);
@@ -135,6 +135,7 @@ static u64 stat_of(const struct gsc_group *g, const char *key)
 	char buf[512], word[32];
 	const char *at;
 
+	gsc_device_count(&dev, clock_ns);
 	snprintf(word, sizeof(word), "\n%s ", key);
 	buf[0] = '\n';
 	gsc_group_show(g, GSC_FILE_GPU_STAT, buf + 1, sizeof(buf) - 1);
@@ -209,6 +210,7 @@ static void usage_counts_no_more_than_the_blocks_fill(void)
 	EXPECT(submit(0, 0, BLOCK, 8) == 0);
 	clock_ns += 100 * US;
 	gsc_tick(&dev, clock_ns);
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 100 * US && NS(group[0].stats.granted) == 100 * US);
 }
 

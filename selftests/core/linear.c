@@ -122,7 +122,7 @@ static void in_busy_pairs(void)
 
 	in_pairs();
 	for (u32 i = n / 2; i < n; i++)
-		need(gsc_submit(&client[i], &req, clock_ns) == -EAGAIN, "no task");
+		need(gsc_submit(&client[i], &req, clock_ns) == QUEUED, "no task");
 	decide();
 }
 

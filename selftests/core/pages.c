@@ -48,15 +48,17 @@ static void begin(void)
 	dev.ops = &paged_ops;
 }
 
-/* The client launches in @slot under its lease */
-static void launch(int c, u32 slot, u32 seq, u32 tier, u64 blocks, u32 launched)
+/* The client launches in @slot under its lease, just now */
+static void launch(int c, u32 slot, u32 seq, u32 tier, u64 blocks, u32 per_sm)
 {
 	struct gsched_cl_slot *hint = &cl[c].slot[slot];
 
 	EXPECT(arb[c].header.lease == GSCHED_LEASE_FREE);
 	hint->blocks = blocks;
 	hint->tier = tier;
-	hint->launched = launched;
+	hint->blocks_per_sm = per_sm;
+	hint->launch_ns = clock_ns;
+	hint->launched = per_sm * SMS;
 	hint->seq = seq;
 }
 
@@ -75,16 +77,27 @@ static void alone_may_launch(void)
 	EXPECT(arb[0].slot[0].generation == 1);
 }
 
-/* Somebody comes: what runs is adopted, with as many blocks an SM as its workers say */
+/* Somebody comes: what runs is adopted, with all that its client has stated of it */
 static void adopted_at_the_end_of_a_lease(void)
 {
 	begin();
 	come(0, true);
-	launch(0, 3, 5, GSCHED_TIER_BLOCK, 10000, 4 * SMS);
+	launch(0, 3, 5, GSCHED_TIER_BLOCK, 10000, 4);
+	cl[0].slot[3].intensity = GSCHED_INTENSITY_H_M;
+	cl[0].slot[3].block_ns = 7 * US;
+	cl[0].slot[3].predicted_ns = 9 * MS;
+	cl[0].slot[3].stream = 77;
+	clock_ns += MS;
 	EXPECT(gsc_page_leased(&client[0], 3) && !gsc_page_leased(&client[0], 4));
 	come(1, true);
 	EXPECT(client[0].task[3]->state == GSC_TASK_RUNNING && client[0].task[3]->seq == 5);
 	EXPECT(client[0].task[3]->blocks_per_sm == 4 && client[0].task[3]->adopted);
+	EXPECT(client[0].task[3]->intensity == GSCHED_INTENSITY_H_M &&
+	       client[0].task[3]->block_ns == 7 * US && client[0].task[3]->stream == 77 &&
+	       client[0].task[3]->predicted_ns == 9 * MS);
+	/* it has had the device for a millisecond */
+	EXPECT(client[0].task[3]->granted == clock_ns - MS &&
+	       client[0].task[3]->before_ns == MS);
 	EXPECT(dev.n_adopted == 1 && !gsc_page_leased(&client[0], 3));
 	EXPECT(arb[0].header.lease == GSCHED_LEASE_NONE && shown(0, 0) == 0 && shown(0, 3) == ALL);
 	EXPECT(dev.armed == clock_ns + MS);
@@ -95,12 +108,12 @@ static void over_is_not_adopted(void)
 {
 	begin();
 	come(0, true);
-	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10, 10);
+	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10, 1);
 	cl[0].slot[0].retired = 1;
-	launch(0, 1, 2, GSCHED_TIER_BLOCK, 10, 10);
+	launch(0, 1, 2, GSCHED_TIER_BLOCK, 10, 1);
 	cl[0].slot[1].finished = 2;
 	EXPECT(!submit(0, 2, GSCHED_TIER_BLOCK, 10) && !complete(0, 2));
-	launch(0, 2, 1, GSCHED_TIER_BLOCK, 10, 10);
+	launch(0, 2, 1, GSCHED_TIER_BLOCK, 10, 1);
 	come(1, true);
 	EXPECT(client[0].n_tasks == 0 && dev.n_adopted == 0 && dev.armed == dev.timer);
 }
@@ -113,7 +126,7 @@ static void ends_by_its_page(void)
 
 		begin();
 		come(0, true);
-		launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, SMS);
+		launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, 1);
 		come(1, true);
 		hint->start_ns = 5;
 		hint->end_ns = 5 + 700 * US;
@@ -139,7 +152,7 @@ static void submitted_after_it_was_adopted(void)
 {
 	begin();
 	come(0, true);
-	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, SMS);
+	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, 1);
 	come(1, true);
 	EXPECT(client[0].task[0]->blocks_per_sm == 1);
 	EXPECT(submit(0, 0, GSCHED_TIER_BLOCK, 10000) == 0);
@@ -155,7 +168,7 @@ static void submitted_into_the_slot_of_one_that_is_over(void)
 
 	begin();
 	come(0, true);
-	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, SMS);
+	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, 1);
 	come(1, true);
 	cl[0].slot[0].seq = 9;
 	EXPECT(gsc_submit(&client[0], &req, clock_ns) == 0 && client[0].task[0]->seq == 9);
@@ -169,7 +182,7 @@ static void adopted_has_to_wait(void)
 	EXPECT(!gsc_group_store(&group[1], GSC_FILE_GPU_PRIORITY, "9", clock_ns));
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	come(0, false);
-	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, SMS);
+	launch(0, 0, 1, GSCHED_TIER_BLOCK, 10000, 1);
 	later = true;
 	client[1].arb_page = NULL;
 	EXPECT(!gsc_client_attach(&client[1], &group[1], 0, 0, clock_ns));
@@ -220,7 +233,7 @@ static void process_is_gone(void)
 	come(0, true);
 	come(1, true);
 	EXPECT(!submit(0, 0, GSCHED_TIER_LAUNCH, 100000));
-	EXPECT(submit(1, 0, GSCHED_TIER_BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, GSCHED_TIER_BLOCK, 100000) == QUEUED);
 	gone = true;
 	clock_ns += GSC_PATIENCE_NS;
 	gsc_tick(&dev, clock_ns);
@@ -235,13 +248,19 @@ static void lies(void)
 	come(0, true);
 	launch(0, 0, 1, 77, ~0ULL, ~0U);
 	cl[0].slot[0].predicted_ns = ~0ULL;
+	cl[0].slot[0].block_ns = ~0ULL;
+	cl[0].slot[0].launch_ns = ~0ULL;
+	cl[0].slot[0].intensity = GSCHED_INTENSITY__MAX + 1;
 	launch(0, 1, 1, GSCHED_TIER_BLOCK, 0, 0);
 	launch(0, 2, 1, GSCHED_TIER_SLICE, 8, 8);
 	come(1, true);
 	EXPECT(client[0].task[0]->tier == GSCHED_TIER_LAUNCH &&
 	       client[0].task[0]->blocks_per_sm == GSC_BLOCKS_PER_SM_MAX);
 	EXPECT(client[0].task[0]->blocks == 1000000000000ULL &&
-	       client[0].task[0]->predicted_ns == 3600ULL * 1000 * MS);
+	       client[0].task[0]->predicted_ns == 3600ULL * 1000 * MS &&
+	       client[0].task[0]->block_ns == 3600ULL * 1000 * MS &&
+	       client[0].task[0]->granted == clock_ns &&
+	       client[0].task[0]->intensity == GSCHED_INTENSITY_UNKNOWN);
 	EXPECT(client[0].task[1]->blocks == 1 && client[0].task[1]->blocks_per_sm == 1);
 	EXPECT(client[0].task[2]->tier == GSCHED_TIER_LAUNCH);
 	checked();
@@ -279,7 +298,7 @@ static void no_memory_for_what_is_adopted(void)
 {
 	begin();
 	come(0, true);
-	launch(0, 3, 5, GSCHED_TIER_BLOCK, 10000, 4 * SMS);
+	launch(0, 3, 5, GSCHED_TIER_BLOCK, 10000, 4);
 	no_memory = true;
 	come(1, true);
 	for (int i = 0; i < 3; i++) {

@@ -299,7 +299,7 @@ static void whatever_comes(void)
 		}
 		checked();
 		planned = !strcmp(dev.policy->name, "plan");
-		EXPECT(planned == (dev.plan_round && dev.plan_until > dev.now));
+		EXPECT(planned == (dev.policy == &gsc_policy_plan && dev.data.plan.until > dev.now));
 		for (c = 0; planned && c < 2; c++)
 			EXPECT(sms_of(c) == (client[c].n_tasks ? given[c] : 0));
 		taken = keeps ? given[0] : sms_of(0);

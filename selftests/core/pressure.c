@@ -160,7 +160,7 @@ static void averages(void)
 		}
 		EXPECT((u64)shown(&group[1], "some", "total") == total / 1000);
 		if (!waits)
-			EXPECT(submit(1, 0, BLOCK, 100) == -EAGAIN);
+			EXPECT(submit(1, 0, BLOCK, 100) == QUEUED);
 		else
 			EXPECT(!complete(1, 0));
 		waits = !waits;
@@ -174,7 +174,7 @@ static void long_times(void)
 {
 	attach(2);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
-	EXPECT(!submit(0, 0, BLOCK, 100000) && submit(1, 0, BLOCK, 100) == -EAGAIN);
+	EXPECT(!submit(0, 0, BLOCK, 100000) && submit(1, 0, BLOCK, 100) == QUEUED);
 	tick(3600 * SEC);
 	EXPECT(shows(&group[1], GSC_FILE_GPU_PRESSURE,
 		     "some avg10=100.00 avg60=100.00 avg300=100.00 total=3600000000\n"
@@ -196,14 +196,14 @@ static void events(void)
 	before = dev.n_events;
 	EXPECT(!submit(0, 0, BLOCK, 100000));
 	EXPECT(dev.n_events == before + 1);
-	EXPECT(submit(1, 1, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 1, BLOCK, 100000) == QUEUED);
 	EXPECT(dev.n_events == before + 2);
 	EXPECT(shows(&group[1], GSC_FILE_GPU_EVENTS,
 		     "evictions 1\nthrottled 1\ngated 0\noverdue 0\nlate 0\nrefused 0\n"));
 	EXPECT(!complete(0, 0) && !complete(1, 0) && !complete(1, 1));
 	/* an opaque kernel of an equal that is not completed */
 	EXPECT(!submit(1, 0, LAUNCH, 100000));
-	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(2, 0, BLOCK, 100000) == QUEUED);
 	tick(600 * MS);
 	tick(600 * MS);
 	EXPECT(group[1].stats.events[GSC_EVENT_OVERDUE] == 1);

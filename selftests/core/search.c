@@ -150,8 +150,8 @@ static bool submits(struct gsc_client *c, enum kind kind)
 		return false;
 	req.predicted_ns = kind == SMALL ? 50 * US : 3 * MS;
 	req.block_ns = 100 * US;
-	ret = kind == ADOPTED ? gsc_adopt(c, &req, clock_ns) : gsc_submit(c, &req, clock_ns);
-	if (ret && ret != -EAGAIN)
+	ret = kind == ADOPTED ? gsc_adopt(c, &req, clock_ns, clock_ns) : gsc_submit(c, &req, clock_ns);
+	if (ret && ret != QUEUED)
 		fails("a submit was refused");
 	return true;
 }

@@ -427,7 +427,7 @@ static void alone_it_gets_all_it_wants(void)
 	EXPECT(submit_small(REQUEST, 0, BLOCK, 132, 16) == 0);
 	EXPECT(task(REQUEST, 0)->window == ALL);
 	/* what it runs on stays its own */
-	EXPECT(submit_block_ns(BATCH, 0, BLOCK, 100000, 0, BLOCK_NS) == -EAGAIN);
+	EXPECT(submit_block_ns(BATCH, 0, BLOCK, 100000, 0, BLOCK_NS) == QUEUED);
 	EXPECT(task(REQUEST, 0)->window == ALL);
 	clock_ns += 13 * US;
 	end_request(13 * US);

@@ -95,6 +95,23 @@ static void preemption_has_to_be_worth_it(void)
 	}
 }
 
+/* What was launched under a lease has less to do by the time that it has run */
+static void adopted_has_the_rest_to_do(void)
+{
+	static const u64 had[] = { 9 * MS, 2 * MS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(had); i++) {
+		struct gsched_submit req = make_submit(0, 1, BLOCK, 100000);
+
+		begin(2, false);
+		clock_ns += 10 * MS;
+		req.predicted_ns = 10 * MS;
+		EXPECT(!gsc_adopt(&client[0], &req, clock_ns - had[i], clock_ns));
+		launch(1, 5 * MS, 50 * US);
+		EXPECT(has_all(i) && says(0, i ? "has 8000 us to go" : "the least to go: 1000 us"));
+	}
+}
+
 /* Client 0 runs a kernel of @ns by itself that it said would take @word */
 static void run_alone(u64 word, u64 ns)
 {
@@ -129,8 +146,8 @@ static void a_lie_gains_nothing(void)
 				pass(5 * MS + 50 * US);
 				complete(0, 0);
 			}
-			EXPECT(client[0].overrun_ns == 5 * MS - 1);
-			EXPECT(!client[1].overrun_ns);
+			EXPECT(client[0].data.srt.overrun_ns == 5 * MS - 1);
+			EXPECT(!client[1].data.srt.overrun_ns);
 		}
 		EXPECT(first == 1);
 	}
@@ -171,7 +188,7 @@ static void honest_predictions(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		begin(2, false);
 		run_alone(cases[i].word, cases[i].ns);
-		EXPECT(!client[0].overrun_ns);
+		EXPECT(!client[0].data.srt.overrun_ns);
 	}
 }
 
@@ -318,9 +335,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(shorter_one_first), TEST(preemption_has_to_be_worth_it),
-		TEST(a_lie_gains_nothing), TEST(a_lie_is_remembered), TEST(honest_predictions),
-		TEST(measured_overhead), TEST(remaining_time_counts),
+	TEST(shorter_one_first), TEST(adopted_has_the_rest_to_do),
+	TEST(preemption_has_to_be_worth_it), TEST(a_lie_gains_nothing), TEST(a_lie_is_remembered),
+	TEST(honest_predictions), TEST(measured_overhead), TEST(remaining_time_counts),
 	TEST(wrong_prediction),
 	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used),
 	TEST(opaque_kernel_stays), TEST(mean_slowdown),

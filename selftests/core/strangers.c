@@ -198,9 +198,9 @@ static void who_never_completes_is_overdue(void)
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
 	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
 	clock_ns += 10000 * MS;
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	clock_ns += 100 * MS;
-	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(2, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(dev.timer == clock_ns + 400 * MS);
 	clock_ns += 399 * MS;
 	gsc_tick(&dev, clock_ns);
@@ -213,7 +213,7 @@ static void who_never_completes_is_overdue(void)
 	EXPECT(dev.timer == clock_ns + 20 * MS);
 	/* its client has no more until it ends after all */
 	EXPECT(!task(0, 1)->window);
-	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(0, 2, BLOCK, 8) == QUEUED);
 	EXPECT(complete(0, 0) == 0);
 	EXPECT(task(0, 1)->window == 44 * SM && task(1, 0)->window == 44 * SM);
 	/* the slot's next task is none */
@@ -228,12 +228,12 @@ static void who_never_completes_may_wait_for_what_follows(void)
 {
 	attach(2);
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
-	EXPECT(submit(1, 0, LAUNCH, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, LAUNCH, 100000) == QUEUED);
 	clock_ns += 500 * MS;
 	gsc_tick(&dev, clock_ns);
 	EXPECT(task(0, 0)->overdue && task(1, 0)->state == GSC_TASK_RUNNING);
 	/* an equal again, after half a second */
-	EXPECT(submit(0, 1, LAUNCH, 8) == -EAGAIN);
+	EXPECT(submit(0, 1, LAUNCH, 8) == QUEUED);
 	clock_ns += 499 * MS;
 	gsc_tick(&dev, clock_ns);
 	EXPECT(task(0, 1)->state == GSC_TASK_WAITING);
@@ -257,7 +257,7 @@ static void who_waits_for_what_follows_goes_on_below_others(void)
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "1"));
 	EXPECT(submit(1, 0, LAUNCH, 8) == 0);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 1, LAUNCH, 100000) == -EAGAIN);
+	EXPECT(submit(1, 1, LAUNCH, 100000) == QUEUED);
 	clock_ns += 500 * MS;
 	gsc_tick(&dev, clock_ns);
 	checked();
@@ -265,7 +265,7 @@ static void who_waits_for_what_follows_goes_on_below_others(void)
 	EXPECT(submit(1, 2, LAUNCH, 1) == 0);
 	/* and no more once that has ended */
 	EXPECT(complete(1, 0) == 0 && complete(1, 1) == 0 && complete(1, 2) == 0);
-	EXPECT(submit(1, 3, LAUNCH, 1) == -EAGAIN);
+	EXPECT(submit(1, 3, LAUNCH, 1) == QUEUED);
 }
 
 static void lower_ranks_wait_for_an_opaque_task(void)
@@ -273,7 +273,7 @@ static void lower_ranks_wait_for_an_opaque_task(void)
 	attach(2);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "1"));
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
 	EXPECT(dev.timer == dev.pass_timer);
 	clock_ns += 10000 * MS;
 	gsc_tick(&dev, clock_ns);
@@ -338,7 +338,7 @@ static void a_client_has_a_priority(void)
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "20"));
 	EXPECT(client_shows(0, GSC_FILE_GPU_PRIORITY, "max\n"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "20\n", false) == 0);
 	EXPECT(limit(&client[0]) == 66 * SM && limit(&client[1]) == 66 * SM);
 	EXPECT(client_store(0, GSC_FILE_GPU_PRIORITY, "21", false) == -EPERM);

@@ -322,7 +322,7 @@ static void a_closed_band_drains_by_its_windows(void)
 	EXPECT_LEASES(FREE, NONE);
 	report(2, BUSY);
 	/* what is submitted while the gate is closed waits for the turn */
-	EXPECT(submit(2, 1, BLOCK, 16) == -EAGAIN);
+	EXPECT(submit(2, 1, BLOCK, 16) == QUEUED);
 	timer_after(30 * MS);
 	EXPECT_WINDOW(task(1, 0), 0);
 	EXPECT_WINDOW(task(2, 0), 0);
@@ -337,7 +337,7 @@ static void a_closed_band_drains_by_its_windows(void)
 	EXPECT(n_grant == 1 && n_grow == 1 && n_evict == 0);
 	/* it may end while its gate is closed */
 	EXPECT(complete(1, 0) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
 	gsc_client_detach(&client[2], clock_ns);
 	checked();
 	EXPECT_WINDOW(task(1, 0), 8);
@@ -357,7 +357,7 @@ static void a_running_opaque_task_keeps_its_capacity(void)
 	timer_after(30 * MS);
 	EXPECT(!open_for(1) && task(1, 0)->window == ALL);
 	EXPECT_WINDOW(task(1, 1), 0);
-	EXPECT(submit(1, 2, LAUNCH, 8) == -EAGAIN);
+	EXPECT(submit(1, 2, LAUNCH, 8) == QUEUED);
 	EXPECT(n_evict == 1);
 	EXPECT(complete(1, 0) == 0);
 	EXPECT_WINDOW(task(1, 1), 0);

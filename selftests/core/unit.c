@@ -80,7 +80,7 @@ static void lower_priority_waits_for_what_is_left(void)
 	attach(2);
 	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(task(1, 0)->state == GSC_TASK_WAITING);
 	EXPECT(complete(0, 0) == 0);
 	EXPECT(task(1, 0)->window == ALL);
@@ -164,7 +164,7 @@ static void eviction_and_growth_reach_all_tasks(void)
 	EXPECT(submit(2, 0, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(0, 0), 0);
 	EXPECT_WINDOW(task(0, 1), 0);
-	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(0, 2, BLOCK, 8) == QUEUED);
 	n_grow = 0;
 	EXPECT(complete(2, 0) == 0);
 	EXPECT_WINDOW(task(0, 0), 66);
@@ -184,6 +184,7 @@ static void shared_window_is_charged_once(void)
 	EXPECT(complete(0, 0) == 0);
 	clock_ns += 100 * US;
 	EXPECT(complete(0, 1) == 0);
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 200 * US * 66 && NS(group[0].stats.granted) == 200 * US);
 	EXPECT(task(0, 0)->usage + task(0, 1)->usage == 200 * US * 66 * SM);
 	/* of two small ones the larger: 8 blocks fill one SM, 24 three */
@@ -191,6 +192,7 @@ static void shared_window_is_charged_once(void)
 	EXPECT(submit(0, 1, BLOCK, 24) == 0);
 	clock_ns += 100 * US;
 	gsc_tick(&dev, clock_ns);
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 200 * US * 66 + 100 * US * 3);
 }
 
@@ -239,9 +241,9 @@ static void later_task_never_overtakes(void)
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
 	EXPECT(submit(0, 0, BLOCK, 1000) == 0);
 	wide.blocks_per_sm = 1;		/* no room for one worker */
-	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == -EAGAIN);
-	EXPECT(submit(0, 2, BLOCK, 1000) == -EAGAIN);
-	EXPECT(submit(0, 3, LAUNCH, 1) == -EAGAIN);
+	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == QUEUED);
+	EXPECT(submit(0, 2, BLOCK, 1000) == QUEUED);
+	EXPECT(submit(0, 3, LAUNCH, 1) == QUEUED);
 	EXPECT_WINDOW(task(0, 0), 0.5);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "1"));
 	for (u32 slot = 0; slot < 4; slot++)
@@ -258,7 +260,7 @@ static void opaque_queue_starves_nobody(void)
 {
 	attach(2);
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(submit(0, 1, LAUNCH, 100000) == 0);
 	EXPECT(submit(0, 2, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(0, 1), 66);
@@ -276,8 +278,8 @@ static void who_cannot_run_takes_nothing(void)
 	attach(2);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
 	wide.blocks_per_sm = 1;
-	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == -EAGAIN);
-	EXPECT(submit(0, 1, BLOCK, 1000) == -EAGAIN);
+	EXPECT(gsc_submit(&client[0], &wide, clock_ns) == QUEUED);
+	EXPECT(submit(0, 1, BLOCK, 1000) == QUEUED);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT(task(1, 0)->window == ALL);
 }
@@ -296,6 +298,7 @@ static void opaque_queue_counts_for_its_first(void)
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
 	EXPECT_WINDOW(task(1, 0), 124);
 	EXPECT(shows(&group[0], GSC_FILE_CAPSM_CURRENT, "8\n"));
+	gsc_device_count(&dev, clock_ns);
 	EXPECT(NS(group[0].stats.capsm) == 100 * US * SMS);
 }
 
@@ -307,7 +310,7 @@ static void temporal_evicts_the_whole_client(void)
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(0, 1, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 8) == 0);
-	EXPECT(submit(0, 2, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(0, 2, BLOCK, 8) == QUEUED);
 	EXPECT_WINDOW(task(0, 0), 0);
 	EXPECT_WINDOW(task(0, 1), 0);
 	EXPECT(complete(1, 0) == 0);
@@ -325,7 +328,7 @@ static void more_equals_than_sms(void)
 	attach(8);
 	for (int i = 0; i < 8; i++) {
 		req = make_submit(0, 1, BLOCK, 1000);
-		EXPECT(gsc_submit(&client[i], &req, clock_ns) == (i < 4 ? 0 : -EAGAIN));
+		EXPECT(gsc_submit(&client[i], &req, clock_ns) == (i < 4 ? 0 : QUEUED));
 		checked();
 	}
 	for (int i = 0; i < 4; i++)
@@ -396,7 +399,7 @@ static void overcommitted_min_is_scaled(void)
 	EXPECT(!store(&group[2], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
 	EXPECT(submit(1, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(2, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(2, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(task(0, 0)->window == 88 * SM);
 	EXPECT(task(1, 0)->window == 44 * SM);
 }
@@ -439,19 +442,19 @@ static void less_than_a_worker_waits(void)
 {
 	attach(1);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.1"));
-	EXPECT(submit(0, 0, BLOCK, 1000) == -EAGAIN);
+	EXPECT(submit(0, 0, BLOCK, 1000) == QUEUED);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.125"));
 	EXPECT_WINDOW(task(0, 0), 0.125);
 }
 
-/* A running task, found in its client's page: how many of its blocks an SM hosts is a guess */
-static void adopted_runs_in_the_smallest_window(void)
+/* A running task, found in its client's page, is treated like one that was submitted */
+static void adopted_runs_in_a_window_for_its_workers(void)
 {
 	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
 
 	attach(1);
-	req.blocks_per_sm = 1;
-	EXPECT(gsc_adopt(&client[0], &req, clock_ns) == 0);
+	req.blocks_per_sm = 2;
+	EXPECT(gsc_adopt(&client[0], &req, clock_ns, clock_ns) == 0);
 	checked();
 	EXPECT(task(0, 0)->window == ALL);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
@@ -459,13 +462,33 @@ static void adopted_runs_in_the_smallest_window(void)
 	clock_ns += MS;
 	gsc_tick(&dev, clock_ns);
 	EXPECT(task(0, 0)->usage == MS * SM / 2);
+	/* none of its workers could run */
+	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.4"));
+	EXPECT(task(0, 0)->window == 0);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "max"));
 	EXPECT(task(0, 0)->window == ALL);
-	EXPECT(complete(0, 0) == 0);
-	/* the next one in the slot is submitted, by somebody who knows */
-	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "0.5"));
-	EXPECT(gsc_submit(&client[0], &req, clock_ns) == -EAGAIN);
 	checked();
+}
+
+/* It has run since it was launched, if its client tells a time that can be true */
+static void adopted_has_run_since_its_launch(void)
+{
+	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
+	const u64 since[] = { 1, 2 * MS, 5 * MS, 5 * MS + 1, U64_MAX };
+
+	for (size_t i = 0; i < ARRAY_SIZE(since); i++) {
+		setup();
+		clock_ns = 2 * MS;
+		attach(1);
+		clock_ns = 5 * MS;
+		EXPECT(gsc_adopt(&client[0], &req, since[i], clock_ns) == 0);
+		EXPECT(task(0, 0)->granted == (i == 1 ? 2 * MS : 5 * MS));
+		EXPECT(dev.root.stats.wait.us == 0);
+		EXPECT(gsc_complete(&client[0], &(struct gsched_complete){
+			.size = sizeof(struct gsched_complete), .seq = 1, .ran_ns = U64_MAX },
+			clock_ns) == 0);
+		EXPECT(task(0, 0)->ran == (i == 1 ? 3 * MS : 0));
+	}
 }
 
 static void adopted_shares_a_fraction(void)
@@ -473,10 +496,10 @@ static void adopted_shares_a_fraction(void)
 	struct gsched_submit req = make_submit(0, 1, BLOCK, 1000);
 
 	attach(1);
-	req.blocks_per_sm = 1;
+	req.blocks_per_sm = 2;
 	EXPECT(!gsc_client_attach(&client[1], &group[0], GSCHED_ATTACH_MPS, 0, clock_ns));
-	EXPECT(gsc_adopt(&client[0], &req, clock_ns) == 0);
-	EXPECT(gsc_adopt(&client[1], &req, clock_ns) == 0);
+	EXPECT(gsc_adopt(&client[0], &req, clock_ns, clock_ns) == 0);
+	EXPECT(gsc_adopt(&client[1], &req, clock_ns, clock_ns) == 0);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "1.5"));
 	EXPECT_WINDOW(task(0, 0), 1);
 	EXPECT(task(1, 0)->window == SM / 2);
@@ -486,7 +509,7 @@ static void running_opaque_keeps_what_it_has(void)
 {
 	attach(2);
 	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 100000) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 100000) == QUEUED);
 	EXPECT(!store(&group[0], GSC_FILE_CAPSM_MAX, "4"));
 	EXPECT(task(0, 0)->window == SMS * SM);
 	EXPECT(n_evict == 0);
@@ -511,7 +534,7 @@ static void temporal_one_client_at_a_time(void)
 	EXPECT(!gsc_client_attach(&client[1], &group[1], GSCHED_ATTACH_MPS, 0, clock_ns));
 	EXPECT(dev.mode == GSCHED_MODE_TEMPORAL);
 	EXPECT(submit(0, 0, BLOCK, 100000) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
 	EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, "10"));
 	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT_WINDOW(task(0, 0), 0);
@@ -527,8 +550,8 @@ static void temporal_queue_starves_nobody(void)
 	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
 	attach(2);
 	EXPECT(submit(0, 0, BLOCK, 100) == 0);
-	EXPECT(submit(1, 0, BLOCK, 8) == -EAGAIN);
-	EXPECT(submit(0, 1, BLOCK, 8) == -EAGAIN);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
+	EXPECT(submit(0, 1, BLOCK, 8) == QUEUED);
 	EXPECT(complete(0, 0) == 0);
 	EXPECT_WINDOW(task(1, 0), 8);
 	EXPECT(task(0, 1)->state == GSC_TASK_WAITING);
@@ -774,7 +797,8 @@ static const struct {
 	TEST(min_is_kept_from_the_more_important), TEST(min_without_demand_is_lent),
 	TEST(overcommitted_min_is_scaled),
 	TEST(min_deep_below_is_kept), TEST(fractional_max), TEST(less_than_a_worker_waits),
-	TEST(adopted_runs_in_the_smallest_window), TEST(adopted_shares_a_fraction),
+	TEST(adopted_runs_in_a_window_for_its_workers),
+		TEST(adopted_has_run_since_its_launch), TEST(adopted_shares_a_fraction),
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
 	TEST(temporal_one_client_at_a_time),
 	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),

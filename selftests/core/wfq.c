@@ -131,6 +131,7 @@ static void run(u64 ns)
 	gsc_tick(&dev, clock_ns);
 	checked();
 	EXPECT(!dev.faulty);
+	gsc_device_count(&dev, clock_ns);
 }
 
 /*

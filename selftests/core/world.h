@@ -92,21 +92,29 @@ static inline int committed(struct gsc_device *dev, u64 now, int ret)
 	return ret;
 }
 
+/* What the tests take for the answer to a submit: 0 granted, QUEUED, or an error */
+#define QUEUED	1
+
+static inline int answer(const struct gsc_task *task)
+{
+	return gsc_task_state(task) == GSCHED_STATE_QUEUED ? QUEUED : 0;
+}
+
 static inline int submit_committed(struct gsc_client *client, const struct gsched_submit *req,
 				   u64 now)
 {
 	int ret = committed(client->dev, now, gsc_submit(client, req, now));
 
-	return ret ? ret : gsc_answer(client->task[req->slot]);
+	return ret ? ret : answer(client->task[req->slot]);
 }
 #define gsc_submit submit_committed
 
 static inline int adopt_committed(struct gsc_client *client, const struct gsched_submit *req,
-				  u64 now)
+				  u64 since, u64 now)
 {
-	int ret = committed(client->dev, now, gsc_adopt(client, req, now));
+	int ret = committed(client->dev, now, gsc_adopt(client, req, since, now));
 
-	return ret ? ret : gsc_answer(client->task[req->slot]);
+	return ret ? ret : answer(client->task[req->slot]);
 }
 #define gsc_adopt adopt_committed
 

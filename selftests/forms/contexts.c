@@ -244,6 +244,66 @@ static void peer(void)
 	words_show("peer", &w);
 }
 
+/* Limits that are set before there is work and while there is; what they were is what they are. */
+static void ctx_limits(void)
+{
+	static const CUlimit limits[] = {
+		CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE,
+	};
+	static const size_t sizes[] = { 4096, 2 << 20, 16 << 20 };
+	unsigned int flags;
+	struct words w;
+	size_t is;
+
+	form_begin();
+	w = words_new(form_blocks * THREADS);
+	for (uint32_t i = 0; i < 3; i++) {
+		DO(cuCtxGetLimit(&is, limits[i]));
+		printf("%zu ", is);
+		DO(cuCtxSetLimit(limits[i], sizes[i]));
+		DO(cuCtxGetLimit(&is, limits[i]));
+		printf("%zu\n", is);
+		work(form_function("work"), NULL, &w, ROUNDS, i);
+		work(form_function("work"), NULL, &w, ROUNDS, i + 1);
+	}
+	DO(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192));
+	DO(cuCtxGetFlags(&flags));
+	printf("%x\n", flags);
+	words_show("ctx-limits", &w);
+}
+
+/* What contexts and streams are called, which nobody else's may be */
+static void ctx_ids(void)
+{
+	unsigned long long id[2], again, of[2];
+	CUcontext ctx, whose;
+	struct words w;
+	CUstream s[2];
+
+	form_begin();
+	w = words_new(form_blocks * THREADS);
+	DO(cuCtxGetId(form_context, &id[0]));
+	for (int i = 0; i < 2; i++) {
+		DO(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+		DO(cuStreamGetId(s[i], &of[i]));
+		DO(cuStreamGetCtx(s[i], &whose));
+		CHECK(whose == form_context);
+	}
+	work(form_function("work"), s[0], &w, ROUNDS, 1);
+	DO(cuStreamSynchronize(s[0]));
+	work(form_function("work"), s[1], &w, ROUNDS, 2);
+	DO(cuStreamGetId(s[0], &again));
+	CHECK(of[0] == again && of[0] != of[1]);
+	DO(cuCtxCreate(&ctx, NULL, 0, form_device));
+	DO(cuCtxGetId(ctx, &id[1]));
+	DO(cuCtxGetId(form_context, &again));
+	CHECK(id[0] == again && id[0] != id[1]);
+	DO(cuCtxDestroy(ctx));
+	DO(cuCtxSetCurrent(form_context));
+	DO(cuStreamSynchronize(s[1]));
+	words_show("ctx-ids", &w);
+}
+
 const struct form context_forms[] = {
 	{ "ctx-several", ctx_several },
 	{ "ctx-primary", ctx_primary },
@@ -253,6 +313,8 @@ const struct form context_forms[] = {
 	{ "ctx-recreate", ctx_recreate },
 	{ "ctx-first-goes", ctx_first_goes },
 	{ "ctx-threads", ctx_threads },
+	{ "ctx-limits", ctx_limits },
+	{ "ctx-ids", ctx_ids },
 	{ "peer", peer },
 	{ 0 },
 };

@@ -7,45 +7,19 @@ under gsched the lines have to be the same. Results are integers, or floats of o
 additions; those whose order is a library's choice are compared with the processor's and not printed.
 """
 
-import hashlib
 import importlib.util
 import os
 import sys
 import threading
 import traceback
 
+sys.dont_write_bytecode = True
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
-FORMS = {}
-
-
-def form(name, *modules):
-    """Registers a function that returns the form's checks; it needs @modules."""
-
-    def register(function):
-        FORMS[name] = (function, modules)
-        return function
-
-    return register
-
-
-def digest(array):
-    import numpy
-
-    array = numpy.ascontiguousarray(array)
-    return f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
-
-
-def near(got, wanted, tolerance):
-    """@got as a constant text if it is near @wanted: how it is rounded may differ."""
-    import numpy
-
-    error = float(numpy.max(numpy.abs(numpy.asarray(got) - numpy.asarray(wanted))))
-    if not error <= tolerance:
-        raise AssertionError(f"differs by {error:g}, at most {tolerance:g} was expected")
-    return f"within {tolerance:g}"
+import torch_forms  # noqa: E402, F401
+from framework import FORMS, digest, form, near  # noqa: E402
 
 
 @form("torch", "torch")

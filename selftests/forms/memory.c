@@ -273,6 +273,98 @@ static void alloc_async(void)
 	DO(cuMemFreeHost(pinned));
 }
 
+/* Had in one stream, used and freed in another, which waits for it by events */
+static void alloc_across(void)
+{
+	CUstream s[2];
+	CUdeviceptr p;
+	struct words w;
+	uint32_t *host;
+	CUfunction f;
+	CUevent e;
+	void *pinned;
+
+	form_begin();
+	f = form_function("work");
+	s[0] = stream_new();
+	s[1] = stream_new();
+	DO(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	DO(cuMemAllocHost(&pinned, form_blocks * THREADS * 4));
+	host = pinned;
+	for (uint32_t i = 0; i < TURNS; i++) {
+		CUstream had = s[i % 2], used = s[!(i % 2)];
+
+		DO(cuMemAllocAsync(&p, form_blocks * THREADS * 4, had));
+		DO(cuMemsetD32Async(p, 12345, form_blocks * THREADS, had));
+		w = (struct words){ .at = p,
+				    .n = form_blocks * THREADS,
+				    .want = host_new(form_blocks * THREADS),
+				    .stride = form_scale };
+		for (size_t k = 0; k < w.n; k++)
+			w.want[k] = 12345;
+		work(f, had, &w, ROUNDS, i);
+		DO(cuEventRecord(e, had));
+		DO(cuStreamWaitEvent(used, e, 0));
+		work(f, used, &w, ROUNDS, i + 1);
+		DO(cuMemcpyDtoHAsync(host, p, w.n * 4, used));
+		DO(cuMemFreeAsync(p, used));
+		DO(cuStreamSynchronize(used));
+		for (size_t k = 0; k < w.n; k += w.stride)
+			CHECK(host[k] == w.want[k]);
+		printf("alloc-across %016llx\n", (unsigned long long)hash_of(host, w.n * 4));
+		free(w.want);
+	}
+	DO(cuMemFreeHost(pinned));
+}
+
+/* Managed memory that the program moves itself, or gives to one stream */
+static void managed_moved(const char *what, bool prefetch)
+{
+	CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+		      there = { .type = CU_MEM_LOCATION_TYPE_HOST };
+	size_t n;
+	struct words w;
+	CUdeviceptr at;
+	CUfunction f;
+	CUstream s;
+
+	form_begin();
+	here.id = form_device;
+	f = form_function("work");
+	n = form_blocks * THREADS;
+	s = stream_new();
+	DO(cuMemAllocManaged(&at, n * 4, prefetch ? CU_MEM_ATTACH_GLOBAL : CU_MEM_ATTACH_HOST));
+	if (prefetch)
+		DO(cuMemAdvise(at, n * 4, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here));
+	else
+		DO(cuStreamAttachMemAsync(s, at, 0, CU_MEM_ATTACH_SINGLE));
+	DO(cuStreamSynchronize(s));
+	w = words_at(at, n);
+	DO(cuCtxSynchronize());
+	for (uint32_t i = 0; i < TURNS; i++) {
+		if (prefetch)
+			DO(cuMemPrefetchAsync(at, n * 4, here, 0, s));
+		work(f, s, &w, ROUNDS, i);
+		if (prefetch)
+			DO(cuMemPrefetchAsync(at, n * 4, there, 0, s));
+		DO(cuStreamSynchronize(s));
+		for (size_t k = 0; k < n; k += w.stride)
+			CHECK(((volatile uint32_t *)(uintptr_t)at)[k] == /* NOLINT */
+			      w.want[k]);
+	}
+	words_show(what, &w);
+}
+
+static void managed_prefetch(void)
+{
+	managed_moved("managed-prefetch", true);
+}
+
+static void managed_attach(void)
+{
+	managed_moved("managed-attach", false);
+}
+
 /*
  * Memory of others is freed and had while kernels run. The driver may wait for them, and nobody
  * for the driver
@@ -350,7 +442,10 @@ const struct form memory_forms[] = {
 	{ "host-mapped", host_mapped },
 	{ "host-registered", host_registered },
 	{ "managed", managed },
+	{ "managed-prefetch", managed_prefetch },
+	{ "managed-attach", managed_attach },
 	{ "alloc-async", alloc_async },
+	{ "alloc-across", alloc_across },
 	{ "free-busy", free_busy },
 	{ "pointers", pointers },
 	{ "out-of-memory", out_of_memory },

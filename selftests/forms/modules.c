@@ -203,6 +203,130 @@ static void library_unload_busy(void)
 	words_show("library-unload-busy", &w);
 }
 
+/* One kernel of a library in two contexts, which have it each */
+static void library_contexts(void)
+{
+	struct words w[2];
+	CUcontext ctx[2];
+	CUfunction f[2];
+	CUlibrary l;
+	CUkernel k;
+
+	form_begin();
+	DO(cuLibraryLoadData(&l, form_image, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&k, l, "work"));
+	for (int i = 0; i < 2; i++) {
+		DO(cuCtxCreate(&ctx[i], NULL, 0, form_device));
+		DO(cuKernelGetFunction(&f[i], k));
+		w[i] = words_new(form_blocks * THREADS);
+	}
+	for (uint32_t n = 0; n < 6; n++) {
+		DO(cuCtxSetCurrent(ctx[n % 2]));
+		work((CUfunction)k, NULL, &w[n % 2], ROUNDS, n);
+		work(f[n % 2], NULL, &w[n % 2], ROUNDS, n + 1);
+	}
+	for (int i = 0; i < 2; i++) {
+		DO(cuCtxSetCurrent(ctx[i]));
+		words_show("library-contexts", &w[i]);
+		DO(cuCtxDestroy(ctx[i]));
+	}
+	DO(cuCtxSetCurrent(form_context));
+	launches("library-contexts", (CUfunction)k);
+	DO(cuLibraryUnload(l));
+}
+
+/* Code is loaded when it is first used, or at once. */
+static void loading(const char *mode)
+{
+	CHECK(!setenv("CUDA_MODULE_LOADING", mode, 1));
+	form_begin();
+	for (int i = 0; i < 2; i++)
+		launches("loading", form_function("work"));
+}
+
+static void loading_eager(void)
+{
+	loading("EAGER");
+}
+
+static void loading_lazy(void)
+{
+	loading("LAZY");
+}
+
+/* Calls that the driver itself provides to kernels */
+static const char calls[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+	".extern .func free(.param .b64 p);\n"
+	".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d,\n"
+	"\t.param .b64 e);\n"
+	".global .align 1 .b8 word[5] = { 119, 111, 114, 100, 0 };\n"
+	".visible .entry heap(.param .u64 out)\n{\n\t.reg .b32 %r<6>;\n\t.reg .b64 %d<6>;\n"
+	"\t.reg .pred %p;\n"
+	"\tld.param.u64 %d1, [out];\n\tmov.u32 %r1, %ctaid.x;\n\tmov.u32 %r2, %ntid.x;\n"
+	"\tmov.u32 %r3, %tid.x;\n\tmad.lo.u32 %r4, %r1, %r2, %r3;\n"
+	"\tmul.wide.u32 %d2, %r4, 4;\n\tadd.u64 %d1, %d1, %d2;\n"
+	"\tmov.u64 %d3, 16;\n"
+	"\t{\n\t.param .b64 n;\n\t.param .b64 r;\n\tst.param.b64 [n], %d3;\n"
+	"\tcall.uni (r), malloc, (n);\n\tld.param.b64 %d4, [r];\n\t}\n"
+	"\tsetp.eq.u64 %p, %d4, 0;\n\t@%p bra done;\n"
+	"\tst.u32 [%d4+4], %r4;\n\tld.u32 %r5, [%d4+4];\n\tadd.u32 %r5, %r5, 7;\n"
+	"\tst.global.u32 [%d1], %r5;\n"
+	"\t{\n\t.param .b64 p;\n\tst.param.b64 [p], %d4;\n\tcall.uni free, (p);\n\t}\n"
+	"done:\n\tret;\n}\n"
+	".visible .entry fails(.param .u32 at)\n{\n\t.reg .b32 %r<4>;\n\t.reg .b64 %d<3>;\n"
+	"\t.reg .pred %p;\n\tld.param.u32 %r1, [at];\n\tmov.u32 %r2, %ctaid.x;\n"
+	"\tsetp.ne.u32 %p, %r1, %r2;\n\t@%p bra done;\n"
+	"\tmov.u64 %d1, word;\n\tcvta.global.u64 %d2, %d1;\n\tmov.u32 %r3, 1;\n"
+	"\tmov.u64 %d1, 1;\n"
+	"\t{\n\t.param .b64 a;\n\t.param .b64 b;\n\t.param .b32 c;\n\t.param .b64 d;\n"
+	"\t.param .b64 e;\n\tst.param.b64 [a], %d2;\n\tst.param.b64 [b], %d2;\n"
+	"\tst.param.b32 [c], %r3;\n\tst.param.b64 [d], %d2;\n\tst.param.b64 [e], %d1;\n"
+	"\tcall.uni __assertfail, (a, b, c, d, e);\n\t}\n"
+	"done:\n\tret;\n}\n";
+
+static void device_malloc(void)
+{
+	struct words w;
+	size_t size;
+	CUmodule m;
+	CUfunction f;
+
+	form_begin();
+	DO(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 32 << 20));
+	DO(cuCtxGetLimit(&size, CU_LIMIT_MALLOC_HEAP_SIZE));
+	CHECK(size >= 32 << 20);
+	DO(cuModuleLoadData(&m, calls));
+	DO(cuModuleGetFunction(&f, m, "heap"));
+	w = words_new(form_blocks * THREADS);
+	w.stride = 1;
+	for (int i = 0; i < 3; i++)
+		LAUNCH(f, form_blocks, THREADS, NULL, &w.at);
+	for (uint32_t i = 0; i < w.n; i++)
+		w.want[i] = i + 7;
+	words_show("device-malloc", &w);
+}
+
+/* The error of an assertion that fails on the device, and that it stays */
+static void device_assert(void)
+{
+	uint32_t never = form_blocks, at = 3;
+	CUdeviceptr p;
+	CUmodule m;
+	CUfunction f;
+
+	form_begin();
+	DO(cuModuleLoadData(&m, calls));
+	DO(cuModuleGetFunction(&f, m, "fails"));
+	LAUNCH(f, form_blocks, THREADS, NULL, &never);
+	DO(cuCtxSynchronize());
+	LAUNCH(f, form_blocks, THREADS, NULL, &at);
+	printf("%d", (int)cuCtxSynchronize());
+	printf(" %d", (int)cuCtxSynchronize());
+	printf(" %d\n", (int)cuMemAlloc(&p, 4));
+}
+
 static void library_variables(void)
 {
 	CUdeviceptr counter;
@@ -638,6 +762,11 @@ const struct form module_forms[] = {
 	{ "library", library },
 	{ "library-unload-busy", library_unload_busy },
 	{ "library-variables", library_variables },
+	{ "library-contexts", library_contexts },
+	{ "loading-eager", loading_eager },
+	{ "loading-lazy", loading_lazy },
+	{ "device-malloc", device_malloc },
+	{ "device-assert", device_assert },
 	{ "link", link_units },
 	{ "function-attributes", function_attributes },
 	{ "function-shared-max", function_shared_max },

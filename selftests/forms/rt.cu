@@ -7,6 +7,8 @@
 #include <cstring>
 #include <thread>
 #include <vector>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cooperative_groups.h>
 #include <cuda.h>
 
@@ -483,6 +485,210 @@ static void exit_busy()
 	puts("exit-busy");
 }
 
+// ---- what the simulated GPU has not (skipped) ----
+
+// Blocks in clusters, which share a part of the device
+static void clusters()
+{
+	Words w(blocks * THREADS);
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute attribute = {};
+
+	attribute.id = cudaLaunchAttributeClusterDimension;
+	attribute.val.clusterDim.x = 2;
+	attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+	config.gridDim = blocks;
+	config.blockDim = THREADS;
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	for (uint32_t i = 0; i < TURNS; i++) {
+		DO(cudaLaunchKernelEx(&config, work, w.at, rounds, i));
+		w.expect(i);
+		w.run(nullptr, i + 1);
+	}
+	w.show("clusters");
+}
+
+// Memory that a graph allocates and frees itself
+static void graph_memory()
+{
+	Words w(blocks * THREADS);
+	const size_t size = w.want.size() * 4;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	cudaStream_t s;
+	uint32_t *p;
+
+	DO(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	DO(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+	DO(cudaMallocAsync((void **)&p, size, s));
+	DO(cudaMemcpyAsync(p, w.at, size, cudaMemcpyDeviceToDevice, s));
+	work<<<blocks, THREADS, 0, s>>>(p, rounds, 7);
+	DO(cudaMemcpyAsync(w.at, p, size, cudaMemcpyDeviceToDevice, s));
+	DO(cudaFreeAsync(p, s));
+	DO(cudaStreamEndCapture(s, &graph));
+	DO(cudaGraphInstantiate(&exec, graph, 0));
+	for (uint32_t i = 0; i < TURNS; i++) {
+		DO(cudaGraphLaunch(exec, s));
+		w.expect(7);
+		w.run(s, i);
+	}
+	DO(cudaStreamSynchronize(s));
+	DO(cudaGraphExecDestroy(exec));
+	DO(cudaGraphDestroy(graph));
+	w.show("graph-memory");
+}
+
+// Graphs whose kernels run if a value is not 0, which is what the graph sets it to
+static void graph_if()
+{
+	Words w(blocks * THREADS);
+	cudaStream_t s;
+
+	DO(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	for (uint32_t value = 0; value < 2; value++) {
+		cudaGraphConditionalHandle handle;
+		cudaGraphNodeParams p = { cudaGraphNodeTypeConditional };
+		cudaGraphExec_t exec;
+		cudaGraph_t graph, body;
+		cudaGraphNode_t node;
+
+		DO(cudaGraphCreate(&graph, 0));
+		DO(cudaGraphConditionalHandleCreate(&handle, graph, value, cudaGraphCondAssignDefault));
+		p.conditional.handle = handle;
+		p.conditional.type = cudaGraphCondTypeIf;
+		p.conditional.size = 1;
+		DO(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &p));
+		body = p.conditional.phGraph_out[0];
+		DO(cudaStreamBeginCaptureToGraph(s, body, nullptr, nullptr, 0,
+						 cudaStreamCaptureModeThreadLocal));
+		work<<<blocks, THREADS, 0, s>>>(w.at, rounds, 3);
+		DO(cudaStreamEndCapture(s, &body));
+		DO(cudaGraphInstantiate(&exec, graph, 0));
+		for (uint32_t i = 0; i < TURNS; i++) {
+			DO(cudaGraphLaunch(exec, s));
+			if (value)
+				w.expect(3);
+			w.run(s, i);
+		}
+		DO(cudaStreamSynchronize(s));
+		DO(cudaGraphExecDestroy(exec));
+		DO(cudaGraphDestroy(graph));
+	}
+	w.show("graph-if");
+}
+
+// Another process works on this one's memory.
+static void ipc()
+{
+	cudaIpcMemHandle_t handle;
+	int there[2], back[2], status;
+	char done = 0;
+	pid_t pid;
+
+	CHECK(!pipe(there) && !pipe(back));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		uint32_t *p;
+
+		CHECK(read(there[0], &handle, sizeof(handle)) == sizeof(handle));
+		DO(cudaIpcOpenMemHandle((void **)&p, handle, cudaIpcMemLazyEnablePeerAccess));
+		work<<<blocks, THREADS>>>(p, rounds, 5);
+		DO(cudaDeviceSynchronize());
+		DO(cudaIpcCloseMemHandle(p));
+		CHECK(write(back[1], &done, 1) == 1);
+		_exit(0);
+	}
+	Words w(blocks * THREADS);
+
+	w.run(nullptr, 1);
+	DO(cudaDeviceSynchronize());
+	DO(cudaIpcGetMemHandle(&handle, w.at));
+	CHECK(write(there[1], &handle, sizeof(handle)) == sizeof(handle));
+	CHECK(read(back[0], &done, 1) == 1);
+	w.expect(5);
+	w.run(nullptr, 2);
+	DO(cudaDeviceSynchronize());
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	w.show("ipc");
+}
+
+template <class F> static F *driver(const char *name, F *)
+{
+	cudaDriverEntryPointQueryResult found;
+	void *fn;
+
+	DO(cudaGetDriverEntryPointByVersion(name, &fn, 12050, cudaEnableDefault, &found));
+	CHECK(found == cudaDriverEntryPointSuccess && fn);
+	return (F *)fn;
+}
+
+#define CALL(name, ...) CHECK(driver(#name, (decltype(&name))nullptr)(__VA_ARGS__) == CUDA_SUCCESS)
+
+// A stream of a context that has only some of the SMs
+static void green()
+{
+	Words w(blocks * THREADS);
+	CUdevResource all, part, rest;
+	CUdevResourceDesc desc;
+	unsigned int n = 1;
+	CUgreenCtx context;
+	CUstream s;
+
+	DO(cudaDeviceSynchronize());
+	CALL(cuDeviceGetDevResource, 0, &all, CU_DEV_RESOURCE_TYPE_SM);
+	CALL(cuDevSmResourceSplitByCount, &part, &n, &all, &rest, 0, 16);
+	CALL(cuDevResourceGenerateDesc, &desc, &part, 1);
+	CALL(cuGreenCtxCreate, &context, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+	CALL(cuGreenCtxStreamCreate, &s, context, CU_STREAM_NON_BLOCKING, 0);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		w.run(s, i);
+		DO(cudaStreamSynchronize(s));
+		w.run(nullptr, i + 1);
+		DO(cudaDeviceSynchronize());
+	}
+	DO(cudaStreamDestroy(s));
+	CALL(cuGreenCtxDestroy, context);
+	w.show("green");
+}
+
+// Memory that is mapped piece by piece into a range of addresses, as PyTorch's allocator does
+static void virtual_memory()
+{
+	CUmemAllocationProp prop = {};
+	CUmemGenericAllocationHandle piece[2];
+	CUmemAccessDesc access = {};
+	size_t least;
+	CUdeviceptr at;
+
+	DO(cudaFree(nullptr));
+	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	access.location = prop.location;
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	CALL(cuMemGetAllocationGranularity, &least, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	CALL(cuMemAddressReserve, &at, 2 * least, 0, 0, 0);
+	for (size_t i = 0; i < 2; i++) {
+		Words w(blocks * THREADS);
+
+		w.run(nullptr, (uint32_t)i);
+		CALL(cuMemCreate, &piece[i], least, &prop, 0);
+		CALL(cuMemMap, at + i * least, least, 0, piece[i], 0);
+		CALL(cuMemSetAccess, at, (i + 1) * least, &access, 1);
+		DO(cudaMemcpy((void *)(at + i * least), w.at, THREADS * 4, cudaMemcpyDeviceToDevice));
+		w.run(nullptr, 9);
+		DO(cudaMemcpy(w.at, (void *)(at + i * least), THREADS * 4, cudaMemcpyDeviceToDevice));
+		work<<<1, THREADS>>>(w.at, rounds, 9);
+		w.show("virtual-memory");
+	}
+	for (size_t i = 0; i < 2; i++) {
+		CALL(cuMemUnmap, at + i * least, least);
+		CALL(cuMemRelease, piece[i]);
+	}
+	CALL(cuMemAddressFree, at, 2 * least);
+}
+
 static const struct {
 	const char *name;
 	void (*run)();
@@ -504,6 +710,12 @@ static const struct {
 	{ "mistakes", mistakes },
 	{ "device-reset", device_reset },
 	{ "occupancy", occupancy },
+	{ "clusters", clusters },
+	{ "graph-memory", graph_memory },
+	{ "graph-if", graph_if },
+	{ "ipc", ipc },
+	{ "green", green },
+	{ "virtual-memory", virtual_memory },
 	{ "exit-object", exit_object },
 	{ "exit-busy", exit_busy },
 };

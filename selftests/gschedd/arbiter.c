@@ -155,7 +155,8 @@ static void temporal(void)
 	is(submit(&a, &req), 0, "time-shared: the first runs");
 	now = wait;
 	now.flags = GSCHED_SUBMIT_NOWAIT;
-	is(submit(&b, &now), EAGAIN, "the second does not: EAGAIN with NOWAIT");
+	is(submit(&b, &now), QUEUED, "the second does not: queued with NOWAIT");
+	ok(!now.window, "with no window");
 	is(complete(&a, 0, 1, 0), 0, "the first ends");
 	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.slot == 5 &&
 	   ev.seq == 9 && ev.window, "EVENT_GRANT follows");
@@ -165,7 +166,7 @@ static void temporal(void)
 	is(submit(&a, &req), 0, "the first runs, and never completes");
 	now = wait;
 	now.flags = GSCHED_SUBMIT_NOWAIT;
-	is(submit(&b, &now), EAGAIN, "the second waits");
+	is(submit(&b, &now), QUEUED, "the second waits");
 	ok(next_event(&b, &ev, 10000) && ev.type == GSCHED_EVENT_GRANT && ev.window,
 	   "but not for ever");
 	is(page_limit(&a, 0), 0, "the first gives way");
@@ -184,7 +185,8 @@ static void temporal(void)
 	ok(receive(b.s, &r, 10000) && r.h.type == GSP_SUBMIT && r.h.cookie == 77 && !r.h.err &&
 	   r.len == sizeof(wait), "then it has");
 	memcpy(&now, r.body, sizeof(now));
-	ok(now.window && now.seq == 9 && now.window == b.arb->slot[5].window, "with the window");
+	ok(now.window && now.seq == 9 && now.window == b.arb->slot[5].window &&
+	   now.state == GSCHED_STATE_GRANTED, "with the window");
 	is(complete(&b, 5, 9, 0), 0, "the second ends");
 
 	req = task(0, 3, 100000);
@@ -243,14 +245,17 @@ static void leases(void)
 	slot->blocks = 100000;
 	slot->predicted_ns = 1000000;
 	slot->tier = GSCHED_TIER_BLOCK;
+	slot->blocks_per_sm = 2;
+	slot->intensity = GSCHED_INTENSITY_M_C;
+	slot->stream = 4711;
 	slot->launched = SMS * 2;
 	__atomic_store_n(&slot->seq, 41, __ATOMIC_SEQ_CST);
 	attach(&b, GSCHED_ATTACH_MPS);
 	is(submit(&b, &req), 0, "someone else comes");
 	ok(a.arb->header.lease != GSCHED_LEASE_FREE, "LEASE_FREE is withdrawn");
 	text = status_text();
-	ok(strstr(text, "\"seq\":41") && strstr(text, "\"blocks\":100000"),
-	   "the launch is found on the page");
+	ok(strstr(text, "\"seq\":41") && strstr(text, "\"blocks\":100000") &&
+	   strstr(text, "\"stream\":\"4711\""), "the launch is found on the page, as it is stated");
 	free(text);
 	ok(page_limit(&a, 7) < FULL || page_limit(&b, 0) < FULL,
 	   "the two do not both have everything");
@@ -268,14 +273,15 @@ static void leases(void)
 		a.cl->slot[i] = (struct gsched_cl_slot){ .seq = 100 + i, .blocks = UINT64_MAX,
 							 .tier = UINT32_MAX,
 			.launched = UINT32_MAX, .predicted_ns = UINT64_MAX, .start_ns = UINT64_MAX,
-			.left = UINT32_MAX };
+			.left = UINT32_MAX, .blocks_per_sm = UINT32_MAX, .intensity = UINT32_MAX,
+			.block_ns = UINT64_MAX, .launch_ns = UINT64_MAX };
 	}
 	memset(a.cl->header.why, 0xff, sizeof(a.cl->header.why));
 	memset((void *)a.cl->header.managed, 0xff, sizeof(a.cl->header.managed));
 	attach(&b, GSCHED_ATTACH_MPS);
 	req = task(1, 2, 4);
 	req.flags = GSCHED_SUBMIT_NOWAIT;
-	is(submit(&b, &req), EAGAIN,
+	is(submit(&b, &req), QUEUED,
 	   "a page full of nonsense is believed as far as one of its rank can claim the device");
 	text = status_text();
 	ok(*text == '{' && text[strlen(text) - 1] == '}', "the status can be read");

@@ -397,27 +397,6 @@ static void settings(void)
 	end(&b, 0);
 }
 
-/* Who attaches with the first version of the structure is told nothing that it does not know */
-static void older_client(void)
-{
-	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group) };
-	struct gsched_event ev;
-	struct peer_client c = { .s = peer() };
-	struct child a;
-	struct reply r;
-
-	memcpy(req.uuid, uuid, sizeof(uuid));
-	is(call_fds(c.s, GSP_ATTACH, &req, req.size, -1, &r), 0, "a client of the first version");
-	reply_free(&r);
-	a = start("a", OWN, 0, NULL);
-	is(header(&a).mode, GSCHED_MODE_SLICED, "cannot set a slice: that is its own affair");
-	ok(status_has("the driver's slice, since its program cannot set one"),
-	   "the status says so");
-	ok(!next_event(&c, &ev, 100), "and it gets no event of a band");
-	end(&a, 0);
-	close(c.s);
-}
-
 static void silent(void)
 {
 	struct shows out;
@@ -441,6 +420,62 @@ static void silent(void)
 	end(&b, 0);
 }
 
+static void on_gpu(const char *list, const struct child *program, unsigned int percent)
+{
+	char fresh[128];
+	FILE *f;
+
+	snprintf(fresh, sizeof(fresh), "%s.new", list);
+	f = fopen(fresh, "w");
+	if (!f)
+		return;
+	if (program)
+		fprintf(f, "%d 10 busy 30\n", (int)program->pid);
+	fprintf(f, "1 10 busy %u\n", percent);
+	fclose(f);
+	rename(fresh, list);
+}
+
+/* NVML (fakenvml.c) tells of a program without gsched */
+static void unmanaged(void)
+{
+	char library[4096], list[96];
+	ssize_t n = readlink("/proc/self/exe", library, sizeof(library) - 32);
+	struct child top, low;
+
+	library[n > 0 ? n : 0] = '\0';
+	strcpy(strrchr(library, '/') + 1, "fakenvml.so");
+	snprintf(list, sizeof(list), "%s/pids", dir);
+	setenv("FAKENVML_PIDS", list, 1);
+	on_gpu(list, NULL, 0);
+	daemon_start("--device", DEVICE, "--nvml", library, NULL);
+	group_call(GSP_GROUP_CREATE, "top", NULL, NULL);
+	group_call(GSP_GROUP_CREATE, "low", NULL, NULL);
+	group_call(GSP_GROUP_SET, "top", "gpu.priority", "10");
+	top = start("top", OWN, 0, NULL);
+	low = start("low", OWN, 0, NULL);
+	report(&low, BUSY);
+	on_gpu(list, &low, 3);
+	sleep(3);
+	ok(has_slice(&low, 1), "a program without gsched that does little: slice 1 us");
+	on_gpu(list, &low, 45);
+	ok(has_slice(&low, 1000), "one that keeps the GPU busy: a slice to get on with");
+	ok(status_has("beside busy programs without gsched"), "and the status says why");
+	on_gpu(list, NULL, 45);
+	ok(has_slice(&low, 1), "NVML's process ids are not ours: nobody is judged by them");
+	on_gpu(list, &low, 45);
+	ok(has_slice(&low, 1000) && header(&top).slice_us == 1000000,
+	   "the more important program still runs whole");
+	report(&low, IDLE);
+	ok(has_slice(&low, 1), "an idle one needs no slice");
+	report(&low, BUSY);
+	on_gpu(list, &low, 0);
+	ok(has_slice(&low, 1), "they are gone: slice 1 us");
+	end(&low, 0);
+	end(&top, 0);
+	daemon_stop(SIGTERM);
+}
+
 int main(void)
 {
 	daemon_start("--device", DEVICE, NULL);
@@ -450,8 +485,9 @@ int main(void)
 	turns();
 	mps();
 	settings();
-	older_client();
 	silent();
 	ok(status_has("\"clients\":[]") && status_has("\"bands\":[]"), "nothing is left");
+	daemon_stop(SIGTERM);
+	unmanaged();
 	return done_testing();
 }

@@ -2,10 +2,13 @@
 /*
  * As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102
  * SMs. Its own order is the PCI bus's backwards, unless CUDA_DEVICE_ORDER says otherwise. Each is a
- * MIG device: the older call tells the UUID of a GPU.
+ * MIG device: the older call tells the UUID of a GPU. With $FAKECUDA_HANGS its start does not end,
+ * and a file of that name says that it began.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT	__attribute__((visibility("default")))
 
@@ -20,6 +23,11 @@ static int ready;
 
 int cuInit(unsigned int flags)
 {
+	const char *hangs = getenv("FAKECUDA_HANGS");
+
+	if (hangs && open(hangs, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0)
+		for (;;)
+			pause();
 	ready = 1;
 	return flags ? 1 : 0;
 }

@@ -192,6 +192,15 @@ static pid_t spawn(const char *option, va_list ap)
 	return pid;
 }
 
+void daemon_begin(const char *option, ...)
+{
+	va_list ap;
+
+	va_start(ap, option);
+	daemon_pid = spawn(option, ap);
+	va_end(ap);
+}
+
 void daemon_start(const char *option, ...)
 {
 	struct pollfd pfd;
@@ -415,7 +424,9 @@ struct gsched_submit task(unsigned int slot, unsigned int seq, uint64_t blocks)
 
 int submit(struct peer_client *c, struct gsched_submit *req)
 {
-	return call(c->s, GSP_SUBMIT, req, sizeof(*req));
+	int err = call(c->s, GSP_SUBMIT, req, sizeof(*req));
+
+	return !err && req->state == GSCHED_STATE_QUEUED ? QUEUED : err;
 }
 
 int complete(struct peer_client *c, unsigned int slot, unsigned int seq, unsigned int flags)
@@ -440,7 +451,7 @@ bool next_event(struct peer_client *c, struct gsched_event *ev, int timeout_ms)
 	if (!receive(c->s, &r, timeout_ms) || r.h.type != GSP_EVENT || r.len != sizeof(*ev))
 		return false;
 	memcpy(ev, r.body, sizeof(*ev));
-	return true;
+	return ev->size == sizeof(*ev);
 }
 
 uint32_t page_limit(const struct peer_client *c, unsigned int slot)

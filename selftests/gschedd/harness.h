@@ -32,6 +32,8 @@ extern unsigned int daemon_files;	/* the next one's limit of open files; 0: as i
  * says READY=1.
  */
 void daemon_start(const char *option, ...);
+/* the same, but returns at once */
+void daemon_begin(const char *option, ...);
 /* the same, expected to end by itself: its exit status */
 int daemon_spawn(const char *option, ...);
 int daemon_stop(int sig);			/* wait status */
@@ -69,7 +71,9 @@ void attach(struct peer_client *c, uint32_t flags);
 void attach_to(struct peer_client *c, uint32_t flags, uint64_t channel_group);
 void detach(struct peer_client *c);
 struct gsched_submit task(unsigned int slot, unsigned int seq, uint64_t blocks);
-int submit(struct peer_client *c, struct gsched_submit *req);	/* err */
+/* 0: granted; QUEUED: with GSCHED_SUBMIT_NOWAIT; else the error */
+#define QUEUED	-1
+int submit(struct peer_client *c, struct gsched_submit *req);
 int complete(struct peer_client *c, unsigned int slot, unsigned int seq, unsigned int flags);
 bool next_event(struct peer_client *c, struct gsched_event *ev, int timeout_ms);
 uint32_t page_limit(const struct peer_client *c, unsigned int slot);

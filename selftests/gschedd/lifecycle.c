@@ -112,6 +112,26 @@ static void bad_options(void)
 		   "--module without the module: status 1");
 }
 
+/* Killed while the driver is asked for its devices: the next one starts at once. */
+static void killed_at_start(const char *driver)
+{
+	char hangs[128], state[128];
+
+	snprintf(hangs, sizeof(hangs), "%s/hangs", dir);
+	snprintf(state, sizeof(state), "%s/state", dir);
+	setenv("FAKECUDA_HANGS", hangs, 1);
+	daemon_begin("--driver", driver, "--state", state, NULL);
+	unsetenv("FAKECUDA_HANGS");
+	for (int i = 0; i < 10000 && access(hangs, F_OK); i++)
+		usleep(1000);
+	ok(!access(hangs, F_OK), "a driver that hangs");
+	ok(WIFSIGNALED(daemon_stop(SIGKILL)), "killed meanwhile");
+	daemon_start("--driver", "", "--device", DEVICE, "--state", state, NULL);
+	ok(true, "the next one gets the state");
+	is(daemon_stop(SIGTERM), 0, "ends cleanly");
+	unlink(hangs);
+}
+
 static void drivers(void)
 {
 	char driver[4096], *text;
@@ -119,6 +139,7 @@ static void drivers(void)
 
 	driver[n] = '\0';
 	strcpy(strrchr(driver, '/') + 1, "fakecuda.so");
+	killed_at_start(driver);
 	daemon_start("--driver", driver, "--device", "mine:a1a2a3a4-0000-0000-0000-000000000001:7",
 		     NULL);
 	text = status_text();

@@ -120,8 +120,8 @@ int main(void)
 	daemon_start("--device", DEVICE, "--device", "gpu1:101112131415161718191a1b1c1d1e1f:8",
 		     "--nvml", library, NULL);
 	attach(&c, 0);
-	snprintf(want, sizeof(want), "\"unmanaged\":[{\"pid\":%d,\"comm\":\"nvml\",\"mib\":17},"
-		 "{\"pid\":4194303,\"comm\":\"away3\",\"mib\":8}]", (int)stranger);
+	snprintf(want, sizeof(want), "\"unmanaged\":[{\"pid\":%d,\"comm\":\"nvml\",\"mib\":17,\"busy_percent\":0},"
+		 "{\"pid\":4194303,\"comm\":\"away3\",\"mib\":8,\"busy_percent\":0}]", (int)stranger);
 	ok(has(want), "a process that is not attached, by its own name, and one that only NVML can "
 	   "name; not the client");
 	text = status_text();
@@ -135,7 +135,7 @@ int main(void)
 	set_list("%d 5\n%d 5 mps\n", (int)getpid(), (int)getpid());
 	snprintf(want, sizeof(want), "\"unmanaged\":[{\"pid\":%d,", (int)getpid());
 	ok(soon(want), "a client that has detached is not managed");
-	snprintf(want, sizeof(want), "\"comm\":\"nvml\",\"mib\":5}]");
+	snprintf(want, sizeof(want), "\"comm\":\"nvml\",\"mib\":5,\"busy_percent\":0}]");
 	ok(soon(want), "and listed once");
 
 	unlink(list);

@@ -75,13 +75,17 @@ static void answer_free(struct answer *a)
 	free(a->description.p);
 }
 
-/* err; @a: what came, for answer_free() */
-static int rewrite(const void *image, size_t size, struct answer *a)
+/* err; @kernel: one of the image's, "" all; @a: what came, for answer_free() */
+static int rewrite_kernel(const void *image, size_t size, const char *kernel, unsigned int flags,
+			  struct answer *a)
 {
-	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = size };
+	struct gsp_rewrite req = { .size = sizeof(req), .arch = 90, .image_size = size,
+				   .name_size = strlen(kernel), .flags = flags };
 	int s = peer(), fd = memfd(image, size), err;
 	struct reply r;
 
+	if (write(fd, kernel, strlen(kernel)) != (ssize_t)strlen(kernel))
+		exit(1);
 	*a = (struct answer){ 0 };
 	err = call_fds(s, GSP_REWRITE, &req, sizeof(req), fd, &r);
 	if (r.n_fds == 2)
@@ -92,6 +96,11 @@ static int rewrite(const void *image, size_t size, struct answer *a)
 	close(fd);
 	close(s);
 	return err;
+}
+
+static int rewrite(const void *image, size_t size, struct answer *a)
+{
+	return rewrite_kernel(image, size, "", 0, a);
 }
 
 static int rewrite_err(const void *image, size_t size)
@@ -151,8 +160,10 @@ static void bad_requests(void)
 	req.flags = GSP_REWRITE__ALL + 1;
 	request(IMAGE, req, EOPNOTSUPP, "unknown flag: EOPNOTSUPP");
 	req = good;
-	req.__reserved = 1;
-	request(IMAGE, req, EOPNOTSUPP, "reserved: EOPNOTSUPP");
+	req.name_size = 1;
+	request(IMAGE, req, EINVAL, "a name that does not follow: EINVAL");
+	req.name_size = GSP_KERNEL_NAME_MAX + 1;
+	request(IMAGE, req, EFBIG, "a huge name: EFBIG");
 	req = good;
 	req.arch = 0;
 	request(IMAGE, req, EINVAL, "arch 0: EINVAL");
@@ -329,6 +340,42 @@ static void caching(void)
 	hits = number("hits");
 	is(rewrite_err(image, len), 0, "what was used last");
 	is(number("hits"), hits + 1, "is still in it");
+}
+
+/* One kernel by itself, and what all of them are without their text */
+static void parts(void)
+{
+	static const char *const names[] = { "fill", "drop" };
+	char image[2 * sizeof(kernel)];
+	struct answer a, b;
+	int len = snprintf(image, sizeof(image), "%s%s", kernel, strstr(kernel, ".visible"));
+
+	memcpy(strstr(strstr(image, names[0]) + 1, names[0]), names[1], strlen(names[1]));
+	for (int i = 0; i < 2; i++) {
+		long hits = number("hits");
+
+		is(rewrite_kernel(image, len, names[i], 0, &a), 0, "%s alone", names[i]);
+		ok(a.ptx.p && strstr(a.ptx.p, i ? "drop__gsched" : "fill__gsched") &&
+		   !strstr(a.ptx.p, names[!i]) && describes(&a.description, names[i]) &&
+		   !describes(&a.description, names[!i]), "its twin, and what it is");
+		is(number("hits"), hits, "another one's is not taken for it");
+		is(rewrite_kernel(image, len, names[i], 0, &b), 0, "and again");
+		ok(number("hits") == hits + 1 && equal(&a.ptx, &b.ptx) &&
+		   equal(&a.description, &b.description), "from the cache");
+		answer_free(&a);
+		answer_free(&b);
+	}
+	is(rewrite_kernel(image, len, "", GSP_REWRITE_DESCRIBE, &a), 0, "all of them");
+	ok(!a.ptx.p && describes(&a.description, "fill") && describes(&a.description, "drop"),
+	   "what they are, without their text");
+	is(rewrite_kernel(image, len, "", GSP_REWRITE_DESCRIBE, &b), 0, "and again");
+	ok(!b.ptx.p && equal(&a.description, &b.description), "from the cache");
+	answer_free(&a);
+	answer_free(&b);
+	is(rewrite_kernel(image, len, "fil", 0, &a), ENOEXEC, "a kernel that is not there");
+	ok(!a.ptx.p && a.description.p && !describes(&a.description, "fill"),
+	   "with a description of nothing");
+	answer_free(&a);
 }
 
 /* The options are part of the key, and reach the rewriter. */
@@ -651,6 +698,7 @@ int main(void)
 	bad_requests();
 	refusals();
 	caching();
+	parts();
 	options();
 	robustness();
 	apart();

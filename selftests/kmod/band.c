@@ -243,6 +243,74 @@ TEST_F(band, slices_by_priority)
 	EXPECT_EQ(1, self->arb[1]->header.bands);
 }
 
+/* Until the word is so, for ten seconds */
+static bool slice_becomes(const volatile struct gsched_arb_page *arb, unsigned int us)
+{
+	int i;
+
+	for (i = 0; i < 10000 && arb->header.slice_us != us; i++)
+		usleep(1000);
+	return arb->header.slice_us == us;
+}
+
+static void on_gpu(const char *list, pid_t client, unsigned int percent)
+{
+	char fresh[64];
+	FILE *f;
+
+	snprintf(fresh, sizeof(fresh), "%s.new", list);
+	f = fopen(fresh, "w");
+	if (!f)
+		return;
+	fprintf(f, "%d 10 busy 30\n1 10 busy %u\n", client, percent);
+	fclose(f);
+	rename(fresh, list);
+}
+
+/* Beside a busy program without gsched, by the file, and by gschedd, which writes it */
+TEST_F(band, unmanaged)
+{
+	char list[] = "/tmp/gsched-nvml-XXXXXX", sock[64];
+	pid_t daemon;
+
+	ASSERT_EQ(0, attach_band(self->low[0], GSCHED_ATTACH_SLICE, 1, &self->req[1]));
+	self->arb[1] = map_arb(self->low[0], &self->req[1]);
+	ASSERT_NE(MAP_FAILED, self->arb[1]);
+	self->pid[0] = attach_in(self->top, "a", GSCHED_ATTACH_SLICE, 2, &self->req[0]);
+	ASSERT_GT(self->pid[0], 0);
+	ASSERT_EQ(0, report_activity(self->low[0], GSCHED_ACTIVITY_BUSY));
+	EXPECT_EQ(1, self->arb[1]->header.slice_us);
+	EXPECT_EQ(-EINVAL, put("2", DEVICE "/unmanaged_busy"));
+	EXPECT_EQ(0, put("1", DEVICE "/unmanaged_busy"));
+	EXPECT_EQ(1000, self->arb[1]->header.slice_us);
+	slurp(self->text, sizeof(self->text), DEVICE "/unmanaged_busy");
+	EXPECT_STREQ("1", self->text);
+
+	ASSERT_GE(mkstemp(list), 0);
+	on_gpu(list, getpid(), 5);
+	snprintf(sock, sizeof(sock), "%s.sock", list);
+	setenv("FAKENVML_PIDS", list, 1);
+	setenv("FAKENVML_UUID", "GPU-67736368-6564-2d6b-7365-6c6674657374", 1);
+	daemon = fork();
+	if (daemon == 0) {
+		execl("build/bin/gschedd", "gschedd", "--module", "--socket", sock, "--device",
+		      DEV_NAME ":GPU-67736368-6564-2d6b-7365-6c6674657374:16", "--nvml",
+		      "build/selftests/gschedd/fakenvml.so", NULL);
+		_exit(127);
+	}
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1)) TH_LOG("gschedd: they do little");
+	on_gpu(list, getpid(), 60);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1000)) TH_LOG("gschedd: they are busy");
+	on_gpu(list, 2, 60);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1)) TH_LOG("gschedd: other process ids");
+	on_gpu(list, getpid(), 60);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1000)) TH_LOG("gschedd: they are busy again");
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	EXPECT_TRUE(slice_becomes(self->arb[1], 1)) TH_LOG("gschedd has ended");
+	unlink(list);
+}
+
 /*
  * Equals, by weight. hpf: the driver's slice on average; ffs: the shortest epoch with no more than
  * max_overhead of switching
@@ -364,7 +432,7 @@ TEST_F(band, turns_by_reports)
 	EXPECT_EQ(CLOSED, self->arb[1]->header.flags);
 	/* what it submits waits, too, and there is no lease to launch on */
 	EXPECT_EQ(GSCHED_LEASE_NONE, self->arb[1]->header.lease);
-	EXPECT_EQ(-EAGAIN, submit(self->low[0], 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(self->low[0], 0, 1, GSCHED_SUBMIT_NOWAIT));
 	kill(self->pid[2], SIGKILL);
 	ASSERT_EQ(self->pid[2], waitpid(self->pid[2], NULL, 0));
 	self->pid[2] = 0;

@@ -125,11 +125,21 @@ static inline struct gsched_submit task(unsigned int slot, unsigned int seq, uns
 	};
 }
 
+/* A task that was taken and has to wait: only with GSCHED_SUBMIT_NOWAIT */
+#define QUEUED	1
+
+/* 0 granted, QUEUED, or -errno */
 static inline int submit(int fd, unsigned int slot, unsigned int seq, unsigned int flags)
 {
 	struct gsched_submit req = task(slot, seq, flags);
 
-	return xioctl(fd, GSCHED_IOC_SUBMIT, &req);
+	int ret = xioctl(fd, GSCHED_IOC_SUBMIT, &req);
+
+	if (ret)
+		return ret;
+	if (req.state == GSCHED_STATE_QUEUED)
+		return req.window ? -EPROTO : QUEUED;
+	return req.state == GSCHED_STATE_GRANTED ? 0 : -EPROTO;
 }
 
 static inline int complete(int fd, unsigned int slot, unsigned int seq)
@@ -229,7 +239,7 @@ static inline bool any_event(int fd, struct gsched_event *event)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	return poll(&p, 1, 10000) == 1 && (p.revents & POLLIN) &&
-	       read(fd, event, sizeof(*event)) == sizeof(*event);
+	       read(fd, event, sizeof(*event)) == sizeof(*event) && event->size == sizeof(*event);
 }
 
 /* The same, of a slot: what the client is told of its band is passed over */

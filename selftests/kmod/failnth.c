@@ -225,7 +225,7 @@ static int op_device_files(void)
 		{ "policy", "wfq", "hpf" }, { "mode", "spatial", "auto" },
 		{ "switch_us", "200", "137" }, { "max_overhead", "50", "100" },
 		{ "max_slowdown", "150", "130" }, { "clients_max", "64", "512" },
-		{ "plan", "1000 a=4", "none" },
+		{ "plan", "1000 a=4", "none" }, { "unmanaged_busy", "1", "0" },
 	};
 	char path[128];
 	int ret = 0;

@@ -54,7 +54,7 @@ static const char *const group_files[] = {
 };
 static const char *const device_files[] = {
 	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max",
-	"stat", "mode_current", "events", "sms",
+	"unmanaged_busy", "stat", "mode_current", "events", "sms",
 };
 static const char *const client_files[] = { "capsm.max", "gpu.weight", "gpu.priority", "usage",
 					    "band", "group", "stat" };

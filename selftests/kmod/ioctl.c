@@ -46,23 +46,19 @@ TEST_F(call, unknown_numbers)
 
 TEST_F(call, size_rules_of_every_call)
 {
-	static const struct { unsigned long nr; unsigned int size, first;
-	} calls[] = {
-		{ GSCHED_IOC_INFO, sizeof(struct gsched_info), 0 },
-		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add), 0 },
-		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del), 0 },
-		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach),
-		  offsetof(struct gsched_attach, channel_group) },
-		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit),
-		  offsetof(struct gsched_submit, stream) },
-		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete), 0 },
-		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report),
-		  offsetof(struct gsched_report, block_us) },
+	static const struct { unsigned long nr; unsigned int size; } calls[] = {
+		{ GSCHED_IOC_INFO, sizeof(struct gsched_info) },
+		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add) },
+		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del) },
+		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach) },
+		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit) },
+		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete) },
+		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report) },
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		union longer req = { .size = (calls[i].first ?: calls[i].size) - 1 };
+		union longer req = { .size = calls[i].size - 1 };
 
 		EXPECT_EQ(-EINVAL, xioctl(self->a, calls[i].nr, &req)) TH_LOG("call %u, short", i);
 		req.size = 0;
@@ -100,9 +96,7 @@ TEST_F(call, info)
 	ASSERT_NE(MAP_FAILED, fixed);
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
-	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_STREAM | GSCHED_FEATURE_FORCE |
-			  GSCHED_FEATURE_LEASED | GSCHED_FEATURE_BANDS | GSCHED_FEATURE_INTENSITY,
-		  req.features);
+	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS, req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -339,25 +333,6 @@ TEST_F(call, attach)
 	EXPECT_EQ(-EBUSY, attach(self->a, 0));
 }
 
-/*
- * A caller of the first version has no channel group: what stands behind its structure is not
- * looked at
- */
-TEST_F(call, attach_first_version)
-{
-	struct gsched_attach req = { .size = offsetof(struct gsched_attach, channel_group),
-				     .channel_group = 5 };
-	struct gsched_attach other;
-
-	memcpy(req.uuid, dev_uuid, sizeof(req.uuid));
-	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_ATTACH, &req));
-	EXPECT_EQ(DEV_SMS, req.sms);
-	EXPECT_EQ(5, req.channel_group);
-	/* so the two are in different channel groups, and no slice can be set for either */
-	ASSERT_EQ(0, attach_band(self->b, 0, 5, &other));
-	EXPECT_EQ(GSCHED_MODE_TEMPORAL, other.mode);
-}
-
 TEST_F(call, attach_of_a_server)
 {
 	struct gsched_attach req;
@@ -446,7 +421,6 @@ TEST_F(call, submit_and_complete)
 	EXPECT_EQ(-ENOENT, complete(self->a, 0, 7));
 }
 
-/* A caller of the first version has no stream */
 TEST_F(call, submit_stream)
 {
 	struct gsched_submit req = task(0, 7, 0);
@@ -455,11 +429,7 @@ TEST_F(call, submit_stream)
 	ASSERT_EQ(0, attach(self->a, 0));
 	req.stream = 987654321987654321ULL;
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
-	req = task(1, 8, 0);
-	req.size = offsetof(struct gsched_submit, stream);
-	req.stream = 5;
-	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(5, req.stream);
+	ASSERT_EQ(0, submit(self->a, 1, 8, 0));
 	slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots");
 	EXPECT_NE(NULL, strstr(text, " stream 987654321987654321\n"));
 	EXPECT_NE(NULL, strstr(text, "slot 1 seq 8 "));
@@ -471,21 +441,10 @@ TEST_F(call, submit_bad_numbers)
 	struct gsched_submit good = task(0, 1, GSCHED_SUBMIT_NOWAIT), req;
 
 	ASSERT_EQ(0, attach(self->a, 0));
-	req = good;
-	req.__reserved = 1;
-	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
-	/* a caller that knows streams and no classes */
-	req = good;
-	req.size = offsetof(struct gsched_submit, intensity);
-	req.intensity = GSCHED_INTENSITY__MAX + 1;
-	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
-	EXPECT_EQ(0, complete(self->a, 0, 1));
-#define REFUSED(field, value)                                                \
-	do { \
-		req = good;                                                  \
-		req.field = value;                                           \
-		EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_SUBMIT, &req)) \
-			TH_LOG(#field " = " #value);                                 \
+#define REFUSED(field, value) do { \
+		req = good; \
+		req.field = value; \
+		EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_SUBMIT, &req)) TH_LOG(#field " = " #value); \
 	} while (0)
 	REFUSED(slot, GSCHED_SLOTS);
 	REFUSED(slot, ~0u);
@@ -502,8 +461,12 @@ TEST_F(call, submit_bad_numbers)
 	req = good;
 	req.tier = GSCHED_TIER_SLICE;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_SUBMIT, &req));
-	/* and the good one still goes */
+	/* and the good one still goes, whatever is in the words of the answer */
+	good.state = ~0u;
+	good.window = ~0ULL;
 	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_SUBMIT, &good));
+	EXPECT_EQ(GSCHED_STATE_GRANTED, good.state);
+	EXPECT_EQ(WHOLE, good.window);
 }
 
 TEST_F(call, submit_extremes)
@@ -535,14 +498,14 @@ TEST_F(call, complete_bad_numbers)
 	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_COMPLETE, &req));
 }
 
-TEST_F(call, nowait_says_again_and_keeps_the_place)
+TEST_F(call, nowait_is_queued_and_keeps_its_place)
 {
 	struct gsched_event event;
 
 	ASSERT_EQ(0, attach(self->a, 0));
 	ASSERT_EQ(0, attach(self->b, 0));
 	ASSERT_EQ(0, submit(self->a, 0, 1, 0));
-	EXPECT_EQ(-EAGAIN, submit(self->b, 3, 9, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(self->b, 3, 9, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_EQ(-EBUSY, submit(self->b, 3, 10, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_EQ(0, complete(self->a, 0, 1));
 	ASSERT_TRUE(next_event(self->b, &event));

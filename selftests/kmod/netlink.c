@@ -195,7 +195,7 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
 	EXPECT_EQ(getpid(), f.word[GSCHED_A_PID]);
 	EXPECT_EQ(9, f.word[GSCHED_A_SEQ]);
-	EXPECT_EQ(GSCHED_STATE_RUNNING, f.word[GSCHED_A_STATE]);
+	EXPECT_EQ(GSCHED_STATE_GRANTED, f.word[GSCHED_A_STATE]);
 	EXPECT_EQ(GSCHED_TIER_BLOCK, f.word[GSCHED_A_TIER]);
 	EXPECT_EQ(1000000, f.number[GSCHED_A_BLOCKS]);
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_LIMIT]);
@@ -227,10 +227,10 @@ TEST_F(netlink, clients_and_tasks)
 	ASSERT_EQ(0, put("temporal", SYSFS "/" DEV_NAME "/mode"));
 	low = gopen();
 	ASSERT_EQ(0, attach(low, GSCHED_ATTACH_MPS));
-	ASSERT_EQ(-EAGAIN, submit(low, 5, 1, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_EQ(QUEUED, submit(low, 5, 1, GSCHED_SUBMIT_NOWAIT));
 	f.slot = 5;
 	ASSERT_EQ(2, dump(self->nl, self->family, GSCHED_CMD_TASK_GET, &f));
-	EXPECT_EQ(GSCHED_STATE_WAITING, f.word[GSCHED_A_STATE]);
+	EXPECT_EQ(GSCHED_STATE_QUEUED, f.word[GSCHED_A_STATE]);
 	EXPECT_EQ(0, f.word[GSCHED_A_LIMIT]);
 	EXPECT_LT(0, f.number[GSCHED_A_WAIT_NS]);
 	EXPECT_EQ(0, f.number[GSCHED_A_RUN_NS]);

@@ -127,16 +127,26 @@ TEST_F(page, leased_launch_is_found)
 	const volatile struct gsched_arb_page *arb = map_arb(self->fd, &self->req);
 	volatile struct gsched_cl_page *cl = map_cl(self->fd, &self->req);
 	struct gsched_event event;
+	char text[4096];
 	int other = gopen();
 
 	ASSERT_EQ(GSCHED_LEASE_FREE, arb->header.lease);
 	cl->slot[4].blocks = 1000;
 	cl->slot[4].predicted_ns = 1000000;
 	cl->slot[4].tier = GSCHED_TIER_BLOCK;
+	cl->slot[4].blocks_per_sm = 4;
+	cl->slot[4].stream = 4711;
 	cl->slot[4].seq = 11;
 	ASSERT_EQ(0, attach(other, 0));
+	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
+	EXPECT_NE(NULL, strstr(text, "slot 4 seq 11 tier 0 blocks 1000 ")) TH_LOG("%s", text);
+	EXPECT_NE(NULL, strstr(text, " stream 4711"));
+	/* a worker of a quarter of an SM fits, one of the whole SM would not */
+	ASSERT_EQ(0, put("0.5", CONFIG "/" DEV_NAME "/capsm.max"));
+	EXPECT_EQ(GSCHED_CAPSM / 2, arb->slot[4].window);
+	ASSERT_EQ(0, put("max", CONFIG "/" DEV_NAME "/capsm.max"));
 	/* temporal mode: the found task holds the device */
-	EXPECT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(GSCHED_EVENT_GRANT, event.type);
 	EXPECT_EQ(4, event.slot);
@@ -160,7 +170,7 @@ TEST_F(page, leased_launch_is_submitted_too)
 	cl->slot[0].blocks = 1000;
 	cl->slot[0].seq = 5;
 	ASSERT_EQ(0, attach(other, 0));
-	EXPECT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_NE(-EBUSY, submit(self->fd, 0, 5, GSCHED_SUBMIT_NOWAIT));
 	EXPECT_EQ(0, complete(self->fd, 0, 5));
 	close(other);
@@ -188,7 +198,7 @@ TEST_F(page, garbage_in_the_client_page)
 	EXPECT_GT(slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots"), 0);
 	other = gopen();
 	ASSERT_EQ(0, attach(other, 0));
-	EXPECT_EQ(-EAGAIN, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(QUEUED, submit(other, 0, 1, GSCHED_SUBMIT_NOWAIT));
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(GSCHED_SLOTS, stat_of(text, "adopted"));
 	EXPECT_GT(slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots"), 0);

@@ -77,12 +77,10 @@ TEST_F(trace, attach_submit_policy)
 	snprintf(line, sizeof(line), "gsched_attach: device=" DEV_NAME " pid=%d id=", getpid());
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
 	EXPECT_NE(NULL, strstr(self->text, " flags=mps clients=1"));
-	snprintf(line, sizeof(line),
-		 "gsched_submit: device=" DEV_NAME " pid=%d slot=5 seq=7 tier=0 blocks=1000000 "
-		 "blocks_per_sm=1 predicted_ns=1000000000 ret=0",
-		 getpid());
+	snprintf(line, sizeof(line), "gsched_submit: device=" DEV_NAME " pid=%d slot=5 seq=7 tier=0 blocks=1000000 "
+		 "blocks_per_sm=1 predicted_ns=1000000000 state=granted ret=0", getpid());
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
-	snprintf(line, sizeof(line), "ret=%d", -EBUSY);
+	snprintf(line, sizeof(line), "state=none ret=%d", -EBUSY);
 	EXPECT_NE(NULL, strstr(self->text, line));
 	snprintf(line, sizeof(line), "gsched_lease: device=" DEV_NAME " pid=%d old=", getpid());
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);

@@ -476,6 +476,38 @@ static void second(void)
 	DO(cuCtxSetCurrent(ctx));
 }
 
+/* A green context, and pauses after it, in which nothing is on the GPU */
+static void green(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUgreenCtx some;
+	CUcontext other;
+	CUmodule own;
+	CUfunction f;
+	int i;
+
+	DO(cuGreenCtxCreate(&some, NULL, dev, 1));
+	DO(cuCtxFromGreenCtx(&other, some));
+	DO(cuCtxSetCurrent(other));
+	DO(cuModuleLoadData(&own, image));
+	DO(cuModuleGetFunction(&f, own, "work"));
+	for (i = 0; i < 3; i++)
+		launch_work(f, NULL, p, N, i);
+	DO(cuCtxSynchronize());
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuGreenCtxDestroy(some));
+	DO(cuModuleGetFunction(&f, m, "work"));
+	for (i = 3; i < 30; i++) {
+		launch_work(f, NULL, p, N, i);
+		if (i % 5)
+			continue;
+		DO(cuCtxSynchronize());
+		usleep(10000);
+	}
+	DO(cuCtxSynchronize());
+	show("green", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Many more launches than slots. */
 static void burst(CUmodule m)
 {
@@ -822,6 +854,8 @@ int main(int argc, char **argv)
 			unloads();
 		else if (!strcmp(argv[i], "threads"))
 			threads(m);
+		else if (!strcmp(argv[i], "green"))
+			green(m);
 		else if (!strcmp(argv[i], "second"))
 			second();
 		else if (!strcmp(argv[i], "burst"))

@@ -68,8 +68,6 @@ static void attach(struct fake *f, int fd, const struct gsp_header *head, struct
 		pthread_cond_wait(&f->changed, &f->lock);
 	f->last_attach = (struct gsched_attach){ 0 };
 	memcpy(&f->last_attach, req, req->size);
-	if (f->first_attach_only && req->size > offsetof(struct gsched_attach, channel_group))
-		err = EINVAL;
 	if (err) {
 		reply(fd, head, err, NULL, 0, NULL, 0);
 		return;
@@ -109,16 +107,42 @@ static void grant(struct fake *f, int fd, const struct gsp_header *head, struct 
 			struct gsched_event ev;
 		} msg = {
 			.head = { .type = GSP_EVENT },
-			.ev = { .type = GSCHED_EVENT_EVICT, .slot = i, .seq = 100 + i,
-				.window = i },
+			.ev = { .size = sizeof(msg.ev), .type = GSCHED_EVENT_EVICT, .slot = i,
+				.seq = 100 + i, .window = i },
 		};
 
 		gsched_socket_send(fd, &msg, sizeof(msg), NULL, 0);
 	}
 	req->window = window;
+	req->state = GSCHED_STATE_GRANTED;
 	if (f->arb && req->slot < GSCHED_SLOTS)
 		__atomic_store_n(&f->arb->slot[req->slot].window, window, __ATOMIC_RELEASE);
 	reply(fd, head, f->submit_err, req, sizeof(*req), NULL, 0);
+}
+
+static void answer_rewrite(struct fake *f, int fd, const struct gsp_header *head,
+			   const struct gsp_rewrite *req, int image_fd)
+{
+	unsigned int n = 0;
+	int out[2], err;
+
+	f->last_rewrite = *req;
+	f->rewrites++;
+	pthread_cond_broadcast(&f->changed);
+	while (f->hold_rewrites && !f->stop)
+		pthread_cond_wait(&f->changed, &f->lock);
+	usleep(f->rewrite_us);
+	err = f->rewrite_err;
+	if (!err && f->rewriter) {
+		err = f->rewriter(req, image_fd, out, &n);
+	} else {
+		if (!err && !(req->flags & GSP_REWRITE_DESCRIBE))
+			out[n++] = text_fd("the twins");
+		out[n++] = data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION));
+	}
+	reply(fd, head, err, NULL, 0, out, n);
+	while (n)
+		close(out[--n]);
 }
 
 static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsigned int n_fds)
@@ -132,7 +156,6 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 	switch (head->type) {
 	case GSP_INFO:
 		f->infos++;
-		((struct gsched_info *)body)->features = f->features;
 		reply(fd, head, 0, body, sizeof(struct gsched_info), NULL, 0);
 		break;
 	case GSP_ATTACH:
@@ -170,23 +193,10 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 			f->block_reports++;
 		}
 		break;
-	case GSP_REWRITE: {
-		int out[2] = { text_fd("the twins"),
-			       data_fd(FAKE_DESCRIPTION, sizeof(FAKE_DESCRIPTION)) };
-
-		f->rewrites++;
-		pthread_cond_broadcast(&f->changed);
-		while (f->hold_rewrites && !f->stop)
-			pthread_cond_wait(&f->changed, &f->lock);
-		usleep(f->rewrite_us);
-		if (f->rewrite_err)
-			reply(fd, head, f->rewrite_err, NULL, 0, out + 1, 1);
-		else
-			reply(fd, head, 0, NULL, 0, out, 2);
-		close(out[0]);
-		close(out[1]);
+	case GSP_REWRITE:
+		if (n_fds)
+			answer_rewrite(f, fd, head, body, fds[0]);
 		break;
-	}
 	case GSP_STATUS: {
 		int out = text_fd("{\"backend\": \"daemon\"}");
 
@@ -274,7 +284,7 @@ void fake_restart(struct fake *f)
 	struct fake old = *f;
 
 	*f = (struct fake){ .conn = -1, .sms = old.sms, .lease = old.lease, .flags = old.flags,
-			    .features = old.features, .rewrite_err = old.rewrite_err };
+			    .rewrite_err = old.rewrite_err, .rewriter = old.rewriter };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, old.dir);
@@ -286,7 +296,7 @@ void fake_restart(struct fake *f)
 
 void fake_start(struct fake *f)
 {
-	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS, .features = GSCHED_FEATURE_STREAM };
+	*f = (struct fake){ .conn = -1, .sms = FAKE_SMS };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	strcpy(f->dir, "/tmp/gsched-test-XXXXXX");
@@ -341,16 +351,22 @@ void fake_grant(struct fake *f)
 
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window)
 {
+	struct gsched_event ev = { .size = sizeof(ev), .type = type, .slot = slot, .seq = seq,
+				   .window = window };
+
+	fake_event_of(f, &ev, sizeof(ev));
+}
+
+void fake_event_of(struct fake *f, const struct gsched_event *ev, size_t len)
+{
 	struct {
 		struct gsp_header head;
-		struct gsched_event ev;
-	} msg = {
-		.head = { .type = GSP_EVENT },
-		.ev = { .type = type, .slot = slot, .seq = seq, .window = window },
-	};
+		char ev[GSCHED_EVENT_SIZE_MAX];
+	} msg = { .head = { .type = GSP_EVENT } };
 
+	memcpy(msg.ev, ev, len < sizeof(*ev) ? len : sizeof(*ev));
 	pthread_mutex_lock(&f->lock);
-	gsched_socket_send(f->conn, &msg, sizeof(msg), NULL, 0);
+	gsched_socket_send(f->conn, &msg, sizeof(msg.head) + len, NULL, 0);
 	pthread_mutex_unlock(&f->lock);
 }
 

@@ -24,15 +24,17 @@ struct fake {
 	struct gsched_arb_page *arb;
 	struct gsched_cl_page *cl;
 	uint32_t sms, lease, flags, mode, share, priority, top_priority;
-	uint64_t features;
 	/* what to do */
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
 	unsigned int rewrite_us;	/* each one takes so long */
+	/*
+	 * Answers REWRITE: an errno, and @n descriptors, which the caller closes. NULL: always
+	 * FAKE_DESCRIPTION. @rewrite_err comes first.
+	 */
+	int (*rewriter)(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
 	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
-	bool first_attach_only;		/* EINVAL for an ATTACH of the second version of the
-					 * structure */
 	uint64_t window;		/* granted; 0: the whole device */
 	bool closed;			/* ... or nothing */
 	unsigned int events_before_reply;	/* events to send before the reply to a SUBMIT */
@@ -47,6 +49,7 @@ struct fake {
 	unsigned int attaches, reports, block_reports;
 	unsigned int block_us;		/* of the last report of thread blocks */
 	struct gsched_report last_report;
+	struct gsp_rewrite last_rewrite;
 	struct gsp_group last_group;
 	uint32_t last_type;
 	uint32_t held_cookie;
@@ -57,6 +60,9 @@ struct fake {
 	unsigned int n_conns;
 };
 
+/* rewriter.c: a rewriter that does rewrite */
+int real_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
+
 void fake_start(struct fake *f);
 void fake_restart(struct fake *f);	/* another one where the one that was stopped had been */
 void fake_stop(struct fake *f);		/* all connections close: the arbiter died */
@@ -64,6 +70,8 @@ void fake_grant(struct fake *f);	/* the held SUBMIT is granted */
 void fake_rewrite(struct fake *f);	/* the held REWRITE is answered, later ones at once */
 void fake_attach(struct fake *f);	/* the held ATTACH is answered, later ones at once */
 void fake_event(struct fake *f, uint32_t type, uint32_t slot, uint32_t seq, uint64_t window);
+/* In a packet of @len bytes: what stands behind the structure is zero */
+void fake_event_of(struct fake *f, const struct gsched_event *ev, size_t len);
 void fake_window(struct fake *f, uint32_t slot, uint64_t window);	/* page only */
 /* Wait until *@counter is at least @n; false after ten seconds. */
 bool fake_wait(struct fake *f, const unsigned int *counter, unsigned int n);

@@ -76,7 +76,7 @@ static void attach(void)
 	   "options without a size: EINVAL");
 }
 
-/* Bands: what is asked for and reported, and an arbiter that does not know them */
+/* Bands: what is asked for and reported */
 static void bands(void)
 {
 	struct gsched_attach_opts opts = { .size = sizeof(opts), .slice = true,
@@ -88,7 +88,6 @@ static void bands(void)
 	struct fake f;
 
 	fake_start(&f);
-	f.features = GSCHED_FEATURE_STREAM | GSCHED_FEATURE_BANDS;
 	g = gsched_open(NULL);
 	ok(gsched_report(g, &report) < 0 && errno == ENOTCONN, "report before attach: ENOTCONN");
 	opts.size = 1;
@@ -114,9 +113,8 @@ static void bands(void)
 	f.window = 0;
 	ok(!gsched_submit_stream(g, &(struct gsched_task){ .slot = 2, .seq = 4, .blocks_per_sm = 1,
 							   .blocks = 1, .intensity = 3 }, 9) &&
-	   f.last_submit.size == offsetof(struct gsched_submit, intensity) &&
-	   f.last_submit.stream == 9 && !f.last_submit.intensity,
-	   "the class of a kernel is left out towards an arbiter that does not know it");
+	   f.last_submit.size == sizeof(f.last_submit) && f.last_submit.stream == 9 &&
+	   f.last_submit.intensity == 3, "a submit with its stream and the class of its kernel");
 	/* beside an event of slot 0, which it must not replace */
 	fake_event(&f, GSCHED_EVENT_EVICT, 0, 1, 5);
 	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
@@ -129,32 +127,6 @@ static void bands(void)
 	ok(readable(gsched_fd(g), 0) && gsched_event_read(g, &ev) == 1 &&
 	   ev.type == GSCHED_EVENT_BAND, "and the band's, once");
 	ok(gsched_event_read(g, &ev) == 0 && !readable(gsched_fd(g), 0), "and no more");
-	gsched_close(g);
-
-	/* it says that it knows them, and does not take the structure */
-	f.first_attach_only = true;
-	g = gsched_open(NULL);
-	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.attaches == 3,
-	   "refused with EINVAL: attached without options");
-	ok(f.last_attach.size == offsetof(struct gsched_attach, channel_group) &&
-	   !f.last_attach.flags, "in the first version");
-	report.activity = 1;
-	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "then report: EOPNOTSUPP");
-	gsched_close(g);
-	f.first_attach_only = false;
-
-	f.features = GSCHED_FEATURE_STREAM;
-	g = gsched_open(NULL);
-	opts.server = true;
-	ok(gsched_attach_with(g, uuid, &opts, NULL) < 0 && errno == EOPNOTSUPP,
-	   "a server at an older arbiter: EOPNOTSUPP");
-	opts.server = false;
-	opts.mps = true;
-	ok(!gsched_attach_with(g, uuid, &opts, NULL) && f.last_attach.flags == GSCHED_ATTACH_MPS,
-	   "a client is attached");
-	ok(f.attaches == 4 && f.last_attach.size == offsetof(struct gsched_attach, channel_group),
-	   "at the first try");
-	ok(gsched_report(g, &report) < 0 && errno == EOPNOTSUPP, "report: EOPNOTSUPP");
 	gsched_close(g);
 	fake_stop(&f);
 }
@@ -324,7 +296,6 @@ static void full(void)
 	uint64_t since;
 
 	fake_start(&f);
-	f.features |= GSCHED_FEATURE_BANDS;
 	g = gsched_open(NULL);
 	ok(g && !gsched_attach(g, uuid, true, NULL), "attach");
 	freeze(&f);
@@ -490,6 +461,7 @@ static void stopped(void)
 
 static void rewriting(void)
 {
+	struct gsched_rewrite_opts opts;
 	char *ptx;
 	void *description;
 	struct fake f;
@@ -500,11 +472,31 @@ static void rewriting(void)
 	   !strcmp(ptx, "the twins") && size == 9 && described == sizeof(FAKE_DESCRIPTION) &&
 	   !memcmp(description, FAKE_DESCRIPTION, described), "the rewrite service");
 	free(ptx);
+	ptx = NULL;
 	free(description);
+	description = NULL;
+	opts = (struct gsched_rewrite_opts){ .size = sizeof(opts), .arch = 90, .kernel = "one" };
+	ok(!gsched_rewrite_with("abc", 3, &opts, &ptx, &size, &description, &described) &&
+	   f.last_rewrite.image_size == 3 && f.last_rewrite.name_size == 3 && ptx,
+	   "one kernel of an image");
+	free(ptx);
+	ptx = NULL;
+	free(description);
+	description = NULL;
+	opts = (struct gsched_rewrite_opts){ .size = sizeof(opts), .arch = 90, .describe = true };
+	ok(!gsched_rewrite_with("abc", 3, &opts, &ptx, &size, &description, &described) &&
+	   f.last_rewrite.flags == GSP_REWRITE_DESCRIBE && !ptx && description,
+	   "what an image's kernels are");
+	free(description);
+	description = NULL;
+	opts.size = offsetof(struct gsched_rewrite_opts, kernel) - 1;
+	ok(gsched_rewrite_with("abc", 3, &opts, &ptx, &size, &description, &described) < 0 &&
+	   errno == EINVAL, "options of no version");
 	f.rewrite_err = ENOEXEC;
 	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
 	   errno == ENOEXEC && !ptx && description, "a refusal says why");
 	free(description);
+	description = NULL;
 	f.rewrite_err = EINVAL;
 	ok(gsched_rewrite("abc", 3, 90, &ptx, &size, &description, &described) < 0 &&
 	   errno == EINVAL && !ptx && !description, "an error");

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "arbiter.h"
 #include "code/code.h"
 #include "tap.h"
 
@@ -389,6 +391,31 @@ static char *many(void)
 	return text;
 }
 
+static struct fake service;	/* which rewrites */
+
+/* The twin has been tried. */
+static int tried(struct gi_func *fn)
+{
+	while (!gi_twin_wait(fn) && fn->form[GI_TWIN].state == GI_TWIN_QUEUED)
+		;
+	return fn->form[GI_TWIN].state;
+}
+
+/* Until the image's description is there; false after ten seconds */
+static bool described(unsigned long long image)
+{
+	unsigned int i;
+	bool there = false;
+
+	for (i = 0; i < 10000 && !there; i++) {
+		pthread_mutex_lock(&gi_lock);
+		there = gi_image_find(handle(image))->state != GI_IMAGE_NEW;
+		pthread_mutex_unlock(&gi_lock);
+		usleep(1000);
+	}
+	return there;
+}
+
 static void twins(void)
 {
 	struct gi_ctx *cx = enter(1);
@@ -402,21 +429,28 @@ static void twins(void)
 	free(text);
 	gi_image_kernel(handle(0x207), false, handle(0x100), "k7");
 	fn = gi_func_get(handle(0x207), cx);
-	while (!gi_twin_wait(fn) && fn->form[GI_TWIN].state == GI_TWIN_QUEUED)
-		;
-	ok(fn->form[GI_TWIN].state == GI_TWIN_READY && n_loaded == 1,
-	   "a kernel of a hundred gets its twin");
+	ok(tried(fn) == GI_TWIN_LATER && !n_loaded, "no rewriting service: no twin yet");
+	fake_start(&service);
+	service.rewriter = real_rewriter;
+	ok(tried(fn) == GI_TWIN_LATER && !service.rewrites, "which is not asked for at each launch");
+	atomic_store(&fn->not_before, 0);
+	ok(tried(fn) == GI_TWIN_READY && n_loaded == 1,
+	   "a kernel of a hundred gets its twin when there is one");
+	ok(described(0x100), "and the program learns of all of them");
+	ok(service.rewrites == 2 && service.last_rewrite.flags & GSP_REWRITE_DESCRIBE,
+	   "in two requests");
 	ok(count(".entry") == 1 && strstr(loaded, "k7" GSR_SUFFIX) && !strstr(loaded, "even"),
 	   "and the driver is given no other: %u kernels", count(".entry"));
 	ok(fn->n_params == 1 && fn->params[0].size == 8, "its parameters are known");
 	gi_func_put(fn);
 	gi_image_kernel(handle(0x208), false, handle(0x100), "k8");
 	fn = gi_func_get(handle(0x208), cx);
-	while (!gi_twin_wait(fn) && fn->form[GI_TWIN].state == GI_TWIN_QUEUED)
-		;
+	tried(fn);
+	ok(service.rewrites == 3 && service.last_rewrite.name_size == strlen("k8"),
+	   "another one in one more");
 	ok(n_loaded == 2 && count(".entry") == 1 && strstr(loaded, "k8" GSR_SUFFIX) &&
 		   !strstr(loaded, "odd"),
-	   "another one, by itself");
+	   "by itself");
 	gi_func_put(fn);
 	unload(0x100);
 	ok(!n_loaded, "both are unloaded with the module");
@@ -428,6 +462,8 @@ static void twins(void)
 static void rewritable(void)
 {
 	static const char code[] = "neither PTX nor anything else";
+	static const char old[] =
+		".version 8.0\n.target sm_60\n.address_size 64\n.visible .entry a()\n{\nret;\n}\n";
 	struct gi_ctx *cx = enter(1);
 	int before = gi_hot.rewritable;
 
@@ -442,6 +478,14 @@ static void rewritable(void)
 	unload(0x101);
 	unload(0x100);
 	ok(gi_hot.rewritable == before, "until that is unloaded");
+	arb.header.flags = 0;
+	gi_image_loaded(handle(0x102), false, old, sizeof(old), false);
+	gi_image_kernel(handle(0x203), false, handle(0x102), "a");
+	ok(described(0x102) && gi_hot.rewritable == before,
+	   "or it is known that none of them can be rewritten");
+	unload(0x102);
+	arb.header.flags = GSCHED_ARB_PRIVATE;
+	fake_stop(&service);
 	leave(cx);
 }
 

@@ -62,6 +62,25 @@ static void leases(void)
 	}
 }
 
+/* Do all lines of the page that were used state a task? */
+static bool states_all(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; f.cl && i < GSCHED_SLOTS; i++) {
+		const struct gsched_cl_slot *line = &f.cl->slot[i];
+
+		if (!line->seq)
+			continue;
+		n++;
+		if (!line->blocks_per_sm || line->blocks_per_sm > 32 || !line->blocks ||
+		    line->intensity != GSCHED_INTENSITY_H_M || !line->launch_ns ||
+		    !line->stream)
+			return false;
+	}
+	return n;
+}
+
 static void windows(void)
 {
 	static char *const what[] = { "long", "chain", "packed", "threads", NULL };
@@ -91,14 +110,16 @@ static void windows(void)
 	unsetenv("GSCHED_LIMIT_BY");
 	setenv("GSCHED_CLASS", "H_M", 1);
 	fake_begin(GSCHED_LEASE_NONE);
-	f.features |= GSCHED_FEATURE_INTENSITY;
 	run(true, what, &r);
 	ok(f.last_submit.size == sizeof(f.last_submit) &&
 	   f.last_submit.intensity == GSCHED_INTENSITY_H_M, "the arbiter is told of GSCHED_CLASS");
 	fake_stop(&f);
+	fake_begin(GSCHED_LEASE_FREE);
+	run(true, what, &r);
+	ok(states_all(), "a launch under a lease states what a SUBMIT would");
+	fake_stop(&f);
 	setenv("GSCHED_CLASS", "high", 1);
 	fake_begin(GSCHED_LEASE_FREE);
-	f.features |= GSCHED_FEATURE_INTENSITY;
 	run(true, what, &r);
 	ok(f.cl && strstr(f.cl->header.why, "GSCHED_CLASS=high: neither unknown, L_C and so on nor "
 			  "H_M; taken for unknown"),
@@ -874,6 +895,7 @@ static void refused(void)
 
 	for (i = 0; i < 2; i++) {
 		fake_begin(GSCHED_LEASE_NONE);
+		f.rewriter = NULL;
 		f.rewrite_err = errs[i];
 		run(true, what, &r);
 		same(&r, &expected_long, errs[i] ? "the rewrite service refuses" :

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
+LG_REWRITER := $(call objs,selftests/libgsched/rewriter.c)
 LG_RUN := $(call objs,selftests/libgsched/run.c)
 
 $(B)/test/libgsched/client: $(call objs,selftests/libgsched/client.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lpthread
+
+$(B)/test/libgsched/events: $(call objs,selftests/libgsched/events.c) $(LG_ARBITER) $(LIBGSCHED_OBJS)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--wrap=open,--wrap=read -o $@ $^ -lcjson -lpthread
 
 $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/code/tune.c)
 	@mkdir -p $(@D)
@@ -17,7 +22,7 @@ $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/
 # The rooms below launches, with no driver
 $(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c agent.c)): CPPFLAGS += -Ilibgsched/cuda
 CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
-$(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(CODE_OBJS) $(B)/lib/libgsr.a
+$(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(LG_ARBITER) $(LG_REWRITER) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 
@@ -58,19 +63,19 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
 $(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
-LG_MANAGED := $(call objs,selftests/libgsched/managed.c) $(LG_ARBITER) $(LG_RUN) $(LIBGSCHED_OBJS)
+LG_MANAGED := $(call objs,selftests/libgsched/managed.c) $(LG_ARBITER) $(LG_REWRITER) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/lib/libgsr.a
 $(addprefix $(B)/test/libgsched/,interposer accounting modules): $(B)/test/libgsched/%: \
 		$(B)/obj/selftests/libgsched/%.o $(LG_MANAGED) $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcjson -llz4 -lzstd -lm -lpthread
 $(B)/test/libgsched/interposer: $(addprefix $(B)/test/libgsched/,app libbare.so)
 $(B)/test/libgsched/accounting: $(B)/test/libgsched/app
 $(B)/test/libgsched/modules: $(addprefix $(B)/test/libgsched/,variables tables textures)
 
-$(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_ARBITER) \
-		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/%-app $(B)/test/libgsched/app $(B)/lib/gsched/libcuda.so.1
+$(addprefix $(B)/test/libgsched/,loads streams): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_ARBITER) $(LG_REWRITER) \
+		$(LG_RUN) $(LIBGSCHED_OBJS) $(B)/lib/libgsr.a $(B)/test/libgsched/%-app $(B)/test/libgsched/app $(B)/lib/gsched/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcjson -llz4 -lzstd -lm -lpthread
 
 $(B)/test/libgsched/temporal $(B)/test/libgsched/stopped: \
 $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/app \

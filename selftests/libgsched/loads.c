@@ -46,7 +46,7 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		ok(!strcmp(load(&r, false, ways[i]), alone), "%s: alone", ways[i]);
 		fake_start(&f);
-		f.rewrite_err = ENOTCONN;
+		f.rewriter = real_rewriter;
 		f.sms = 4;
 		f.lease = GSCHED_LEASE_NONE;
 		load(&r, true, ways[i]);

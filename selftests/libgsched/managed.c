@@ -33,7 +33,7 @@ void device_end(void)
 void fake_begin(uint32_t lease)
 {
 	fake_start(&f);
-	f.rewrite_err = ENOTCONN;
+	f.rewriter = real_rewriter;
 	f.sms = 8;
 	f.lease = lease;
 }

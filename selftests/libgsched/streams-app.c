@@ -4,6 +4,8 @@
  * threads use the same streams without waiting for each other, in ways whose result does not depend
  * on who comes first.
  */
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -220,24 +222,101 @@ static int attribute(CUstream s)
 	return value.priority;
 }
 
-/* What it asked for, what it is told, and what it got, which is among the stream's attributes */
+/* As the driver itself says, even if something stands in front of it; its handle is its link map */
+static int truth(CUstream s)
+{
+	CUresult (*get)(CUstream s, CUstreamAttrID id, CUstreamAttrValue *value);
+	CUstreamAttrValue value = { 0 };
+	const struct link_map *l;
+	Dl_info front;
+
+	get = cuStreamGetAttribute;
+	if (dladdr((void *)get, &front) && !strstr(front.dli_fname, "vgpu/")) {
+		for (l = _r_debug.r_map; l && !strstr(l->l_name, "vgpu/libcuda"); l = l->l_next)
+			;
+		get = (__typeof__(get))dlsym((void *)l, "cuStreamGetAttribute");
+	}
+	DO(get(s, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	return value.priority;
+}
+
+/* What it asked for, what it is told in two ways, and what it got */
 static void priorities(void)
 {
-	CUstream s;
+	CUstreamAttrValue value = { 0 };
+	CUstream s, other;
 	int p, told;
 
 	for (p = 1; p >= -6; p--) {
 		DO(cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, p));
 		DO(cuStreamGetPriority(s, &told));
-		printf("%d: %d %d\n", p, told, attribute(s));
+		printf("%d: %d %d %d\n", p, told, attribute(s), truth(s));
 		DO(cuStreamDestroy(s));
 	}
 	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	DO(cuStreamGetPriority(s, &told));
-	printf("none: %d %d\n", told, attribute(s));
+	printf("none: %d %d %d\n", told, attribute(s), truth(s));
+	value.priority = -2;
+	DO(cuStreamSetAttribute(s, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	DO(cuStreamGetPriority(s, &told));
+	printf("set: %d %d %d\n", told, attribute(s), truth(s));
+	value.priority = 1;
+	printf("out of range: %d\n",
+	       (int)cuStreamSetAttribute(s, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	DO(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamCopyAttributes(other, s));
+	DO(cuStreamGetPriority(other, &told));
+	printf("copied: %d %d %d\n", told, attribute(other), truth(other));
+	DO(cuStreamDestroy(other));
 	DO(cuStreamDestroy(s));
 	DO(cuStreamGetPriority(NULL, &told));
-	printf("default: %d %d\n", told, attribute(NULL));
+	printf("default: %d %d %d\n", told, attribute(NULL), truth(NULL));
+}
+
+/* By the calls that launch, with a priority that is the launch's and not its stream's */
+static void by_default(const char *how)
+{
+	static uint32_t words[WORDS];
+	uint32_t n = ROUNDS, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -1 };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .attrs = &attr, .numAttrs = 1,
+	};
+
+	if (!strcmp(how, "default-late"))
+		usleep(300000);	/* until it is known that its kernels have no twins */
+	for (int i = 0; i < TIMES; i++) {
+		if (!strcmp(how, "default-ex"))
+			DO(cuLaunchKernelEx(&config, work, params, NULL));
+		else if (!strcmp(how, "default-cooperative"))
+			DO(cuLaunchCooperativeKernel(work, 8, 1, 1, THREADS, 1, 1, 0, NULL,
+						     params));
+		else
+			launch(!strcmp(how, "default-thread") ? CU_STREAM_PER_THREAD : NULL);
+	}
+	DO(cuCtxSynchronize());
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("%s: %d launches\n", how, launches_seen(words));
+}
+
+/* Kernels in a graph have the priorities that the program gave them. */
+static void captured(CUstream s)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	DO(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	launch(CU_STREAM_PER_THREAD);
+	DO(cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph));
+	DO(cuGraphInstantiateWithFlags(&exec, graph,
+				       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
+	for (int i = 0; i < TIMES; i++)
+		DO(cuGraphLaunch(exec, s));
+	DO(cuCtxSynchronize());
+	DO(cuGraphExecDestroy(exec));
+	DO(cuGraphDestroy(graph));
 }
 
 static void say(const char *what)
@@ -486,7 +565,11 @@ int main(int argc, char **argv)
 			host_functions(s);
 			DO(cuMemFreeHost(mem));
 			memory = device;
-		} else if (!strcmp(argv[i], "priorities"))
+		} else if (!strncmp(argv[i], "default-", 8))
+			by_default(argv[i]);
+		else if (!strcmp(argv[i], "captured"))
+			captured(s);
+		else if (!strcmp(argv[i], "priorities"))
 			priorities();
 		else
 			return 2;

@@ -57,8 +57,7 @@ static void *evict(void *arg)
 static void begin(uint32_t lease, uint32_t flags)
 {
 	fake_start(&f);
-	f.rewrite_err = ENOTCONN;
-	f.features |= GSCHED_FEATURE_BANDS;
+	f.rewriter = real_rewriter;
 	f.lease = lease;
 	f.flags = flags;
 }
@@ -101,9 +100,10 @@ static void order(void)
 static void priorities(void)
 {
 	static char *const what[] = { APP, "priorities", NULL };
-	static const char lifted[] = "1: 0 -3\n0: 0 -3\n-1: -1 -4\n-2: -2 -4\n-3: -3 -5\n"
-				     "-4: -4 -5\n"
-				     "-5: -5 -5\n-6: -5 -5\nnone: 0 -3\ndefault: 0 0\n";
+	static const char lifted[] =
+		"1: 0 0 -3\n0: 0 0 -3\n-1: -1 -1 -4\n-2: -2 -2 -4\n-3: -3 -3 -5\n-4: -4 -4 -5\n"
+		"-5: -5 -5 -5\n-6: -5 -5 -5\nnone: 0 0 -3\nset: -2 -2 -4\nout of range: 1\n"
+		"copied: -2 -2 -4\ndefault: 0 0 0\n";
 	struct run alone, r;
 
 	run(false, what, &alone);
@@ -183,6 +183,78 @@ static void wings(void)
 		   f.cl ? (unsigned long long)f.cl->header.wings : 0, least);
 		fake_stop(&f);
 	}
+}
+
+/* The app's kernels for a GPU that the rewriter does not rewrite for, in the test's directory */
+static char *old_kernels(void)
+{
+	static char path[128];
+	FILE *from = fopen("selftests/libgsched/kernels.ptx", "re"), *to;
+	char line[512];
+
+	snprintf(path, sizeof(path), "%s/old.ptx", f.dir);
+	to = fopen(path, "we");
+	while (from && to && fgets(line, sizeof(line), from))
+		fputs(strncmp(line, ".target", 7) ? line : ".target sm_60\n", to);
+	if (!from || !to || fclose(from) || fclose(to))
+		abort();
+	return path;
+}
+
+/*
+ * Launches in default streams, whose priority no program can set, and those with one of their own,
+ * as twins and as originals
+ */
+static void default_streams(void)
+{
+	static const struct {
+		char *step;
+		uint32_t lease, flags;
+		int without, with;
+		bool old;
+	} cases[] = {
+		{ "default-null", GSCHED_LEASE_NONE, 0, 0, -3, false },
+		{ "default-thread", GSCHED_LEASE_NONE, 0, 0, -3, false },
+		{ "default-ex", GSCHED_LEASE_NONE, 0, -1, -4, false },
+		{ "default-cooperative", GSCHED_LEASE_NONE, 0, 0, -3, false },
+		{ "default-null", GSCHED_LEASE_NONE, 0, 0, -3, true },
+		{ "default-late", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 0, -3, true },
+	};
+	static char *const what[] = { APP, "captured", NULL };
+	struct run alone, r;
+	unsigned int i;
+	int least;
+
+	for (i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		bool with = i % 2;
+		char *argv[] = { APP, cases[i / 2].step, NULL };
+
+		run(false, argv, &alone);
+		begin(cases[i / 2].lease, cases[i / 2].flags);
+		f.priority = with ? 7 : 0;
+		if (cases[i / 2].old)
+			argv[1] = old_kernels();
+		start(&r, true, argv);
+		least = least_priority(r.pid);
+		finish(&r);
+		same(&r, &alone, argv[2]);
+		ok(f.cl && least == (with ? cases[i / 2].with : cases[i / 2].without),
+		   "%s%s, %s a priority: the least has %d", argv[2],
+		   cases[i / 2].old ? ", no twins" : "", with ? "with" : "without", least);
+		if (cases[i / 2].old)
+			unlink(argv[1]);
+		if (cases[i / 2].flags)
+			ok(f.cl && f.cl->header.passed && !f.submits && !f.async_submits,
+			   "and nobody is told");
+		fake_stop(&f);
+	}
+	begin(GSCHED_LEASE_NONE, 0);
+	f.priority = 7;
+	start(&r, true, what);
+	least = least_priority(r.pid);
+	finish(&r);
+	ok(!r.status && !least, "a launch that was captured: the least has %d", least);
+	fake_stop(&f);
 }
 
 /*
@@ -490,6 +562,7 @@ int main(void)
 	setenv("VGPU_SMS", "8", 1);
 	order();
 	priorities();
+	default_streams();
 	wings();
 	queues();
 	gates();

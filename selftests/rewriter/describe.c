@@ -175,11 +175,13 @@ static void limits(void)
 		{ .name = "calls", .size = 24, .function = "f", .offset = 16 },
 	};
 	struct gsr_reference references[] = { { .name = "image", .surface = true } };
+	struct gsr_param params[] = { { 0, 4 }, { 8, 4 } };
 	unsigned int list[] = { 1, 0 };
 	struct gsr_kernel kernel = {
-		.name = "k", .reason = "rewritten", .param_size = 12, .references = references,
-		.n_references = 1, .references_offset = 16, .launch_offset = 32, .variables = list,
-		.n_variables = 2, .resume_points = 3, .save_fixed = 64, .save_thread = 8,
+		.name = "k", .reason = "rewritten", .param_size = 12, .params = 2, .layout = params,
+		.references = references, .n_references = 1, .references_offset = 16,
+		.launch_offset = 32, .variables = list, .n_variables = 2, .resume_points = 3,
+		.restarts = true, .save_fixed = 64, .save_thread = 8,
 	};
 	struct gsr_rewrite rw = {
 		.addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel,
@@ -208,11 +210,17 @@ static void limits(void)
 	WITH(kernel.references_offset, 8, GSR_ERR_FORMAT, "handles in the parameters");
 	WITH(kernel.references_offset, 24, GSR_OK, "handles just before the launch");
 	WITH(kernel.references_offset, 32, GSR_ERR_FORMAT, "handles behind the launch");
+	WITH(params[0].size, 8, GSR_OK, "a parameter up to the next one");
+	WITH(params[0].size, 9, GSR_ERR_FORMAT, "parameters that overlap");
+	WITH(params[0].size, 0, GSR_ERR_FORMAT, "a parameter without a size");
+	WITH(params[1].offset, 9, GSR_ERR_FORMAT, "a parameter behind the buffer's end");
+	WITH(params[1].offset, SIZE_MAX, GSR_ERR_FORMAT, "a parameter beyond measure");
 	WITH(kernel.save_fixed, (1 << 20) - 1, GSR_OK, "a large record");
 	WITH(kernel.save_fixed, 1 << 20, GSR_ERR_FORMAT, "a record too large");
 	WITH(kernel.save_thread, (1 << 16) - 1, GSR_OK, "much to save");
 	WITH(kernel.save_thread, 1 << 16, GSR_ERR_FORMAT, "too much to save");
 	kernel.n_references = 0;
+	kernel.params = 0;
 	WITH(kernel.param_size, 33, GSR_ERR_FORMAT, "parameters in the launch");
 	WITH(kernel.param_size, SIZE_MAX, GSR_ERR_FORMAT, "parameters beyond measure");
 }
@@ -233,7 +241,7 @@ static void head(void)
 {
 	static const struct { unsigned int at; uint32_t value; const char *what; } bad[] = {
 		{ 0, 0x7b7b7b7b, "another kind of file" },
-		{ 4, 2, "another form" },
+		{ 4, 3, "another form" },
 		{ 8, GSR_ABI_VERSION + 1, "another ABI" },
 		{ 14, UINT32_MAX, "four billion variables" },
 		{ 14, 4097, "too many variables" },

@@ -94,6 +94,79 @@ static void one(const char *path, const struct gsr_rewrite *rw, const struct gsr
 	}
 }
 
+static bool same_layout(const struct gsr_kernel *a, const struct gsr_kernel *b)
+{
+	return a->params == b->params && a->param_size == b->param_size &&
+	       a->launch_offset == b->launch_offset &&
+	       (!a->params ||
+		!memcmp(a->layout, b->layout, a->params * sizeof(*a->layout)));
+}
+
+/* A kernel that is rewritten alone, against the same among all of its module */
+static bool alone_fine(const struct gsr_module *in, const struct gsr_kernel *k,
+		       const struct gsr_rewrite *rw)
+{
+	const struct gsr_kernel *a = rw->kernels;
+	struct gsr_module *out = NULL;
+	const struct gsr_item *i;
+	unsigned int entries = 0;
+	struct gsr_error err;
+	bool good;
+
+	if (rw->n_kernels != 1 || strcmp(a->name, k->name) || a->tier != k->tier ||
+	    strcmp(a->reason, k->reason) || !same_layout(a, k) || a->waits != k->waits ||
+	    a->warp_rows != k->warp_rows || a->early_return != k->early_return ||
+	    a->resume_points != k->resume_points || a->save_thread != k->save_thread ||
+	    a->n_variables != k->n_variables || a->n_references != k->n_references)
+		return false;
+	if (!rw->ptx)
+		return k->tier != GSR_TIER_BLOCK;
+	if (gsr_parse(rw->ptx, rw->ptx_size, "twin", &out, &err))
+		return false;
+	for (i = out->first; i; i = i->next)
+		entries += i->kind == GSR_ITEM_FUNCTION && i->function->entry;
+	good = entries == 1 && twin_fine(in, out, a) && !strstr(rw->ptx, ".loc\t") &&
+	       !strstr(rw->ptx, ".file\t") && !strstr(rw->ptx, ".loc ") &&
+	       !strstr(rw->ptx, ".file ");
+	gsr_module_free(out);
+	return good;
+}
+
+/* Each kernel alone is as among the others, in both forms. */
+static void each_alone(const char *path, const char *text, size_t n, const struct gsr_module *in)
+{
+	struct gsr_options opts = { .size = sizeof(opts) };
+	struct gsr_rewrite all, alone;
+	unsigned int i, wrong = 0, form;
+	struct gsr_error err;
+
+	for (form = 0; form < 2; form++) {
+		opts.resumable = form;
+		opts.kernel = NULL;
+		if (gsr_rewrite_ptx(text, n, &opts, &all, &err))
+			continue;
+		for (i = 0; i < all.n_kernels; i++) {
+			opts.kernel = all.kernels[i].name;
+			if (!gsr_rewrite_ptx(text, n, &opts, &alone, &err) &&
+			    alone_fine(in, &all.kernels[i], &alone)) {
+				gsr_rewrite_free(&alone);
+				continue;
+			}
+			printf("# %s%s: %s, alone %s\n", opts.kernel, form ? ", resumable" : "",
+			       all.kernels[i].reason,
+			       alone.n_kernels ? alone.kernels[0].reason : err.message);
+			gsr_rewrite_free(&alone);
+			wrong++;
+		}
+		gsr_rewrite_free(&all);
+	}
+	ok(!wrong, "%s: each kernel alone", path);
+	opts.kernel = "no_such_kernel";
+	ok(!gsr_rewrite_ptx(text, n, &opts, &alone, &err) && !alone.n_kernels && !alone.ptx,
+	   "%s: a kernel that it has not", path);
+	gsr_rewrite_free(&alone);
+}
+
 static const struct gsr_variable *variable(const struct gsr_rewrite *rw, const char *name)
 {
 	unsigned int i;
@@ -265,7 +338,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "tpacf: an atomic whose result nobody reads waits for nobody");
 	} else if (strstr(path, "params.sm_90")) {
 		ok((k = find_kernel(rw, "odd_param")) && k->params == 3 && k->param_size == 24 &&
-		   k->launch_offset == 32, "odd_param: offsets");
+		   k->launch_offset == 32 && !k->layout[0].offset && k->layout[0].size == 8 &&
+		   k->layout[1].offset == 8 && k->layout[2].offset + k->layout[2].size == 24,
+		   "odd_param: offsets");
 		ok((k = find_kernel(rw, "none")) && k->params == 0 && k->launch_offset == 0,
 		   "none: offsets");
 		ok(strstr(rw->ptx, ".minnctapersm 8") && strstr(rw->ptx, ".maxntid 128"),
@@ -288,7 +363,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
-		ok(strstr(rw->ptx, "__gsr0_task") && strstr(rw->ptx, "$_0_body:"),
+		ok(strstr(rw->ptx, "$_0_task") && strstr(rw->ptx, "$_0_body:"),
 		   "prefixes that the input does not use");
 	}
 }
@@ -301,15 +376,16 @@ struct expected {
 
 /* Where block-tasks can be left, and why not: of all kernels of the file */
 static void points(const char *name, const char *text, size_t n, const struct expected *expected,
-		   unsigned int n_expected)
+		   unsigned int n_expected, enum gsr_restart restart)
 {
-	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true };
+	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true,
+					  .restart = restart };
 	struct gsr_rewrite rw = { 0 };
 	struct gsr_error err;
 	unsigned int i;
 
 	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK,
-		"%s: the resumable form", name))
+		"%s: the %s form", name, restart ? "restarted" : "resumable"))
 		return;
 	ok(rw.n_kernels == n_expected, "%s: %u kernels", name, rw.n_kernels);
 	for (i = 0; i < n_expected; i++) {
@@ -317,11 +393,32 @@ static void points(const char *name, const char *text, size_t n, const struct ex
 		const char *reason = k && k->resume_reason ? k->resume_reason : "",
 			*want = expected[i].reason ? expected[i].reason : "";
 
-		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want),
+		if (!ok(k && k->resume_points == expected[i].n && !strcmp(reason, want) &&
+			k->restarts == (restart == GSR_RESTART_ALWAYS && k->resume_points),
 			"%s: %u points%s%s", expected[i].kernel, expected[i].n,
 			*want ? ", " : "", want))
 			printf("# %u points, %s\n", k ? k->resume_points : 0, reason);
 	}
+	gsr_rewrite_free(&rw);
+}
+
+/* Only what cannot be resumed begins again */
+static void restarted_instead(const char *text, size_t n)
+{
+	const struct gsr_options opts = { .size = sizeof(opts), .resumable = true,
+					  .restart = GSR_RESTART_INSTEAD };
+	const struct gsr_kernel *k;
+	struct gsr_rewrite rw = { 0 };
+	struct gsr_error err;
+
+	if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "restarted instead"))
+		return;
+	k = find_kernel(&rw, "long_array");
+	ok(k && k->resume_points && !k->restarts && k->save_thread, "long_array is resumed");
+	k = find_kernel(&rw, "too_long");
+	ok(k && k->resume_points && k->restarts && !k->save_thread &&
+	   gsr_save_stride(k, 1024, 1 << 16) == sizeof(struct gsr_record),
+	   "too_long, with too large an array, begins again: its record has the ids only");
 	gsr_rewrite_free(&rw);
 }
 
@@ -363,14 +460,35 @@ static void all_points(const char *path, const char *text, size_t n)
 		{ "reserved", 0, "reserved shared memory" },
 	};
 
+	static const char once[] = "not once a thread of the block has finished";
+	static const char stored[] =
+		"a loop or barrier has no point: the block could read what it stored before";
+	static const char done[] =
+		"a loop or barrier has no point: an atomic or the like before must not be repeated";
+	static const struct expected restarts[] = {
+		{ "uneven", 1, once }, { "counts", 1, once }, { "two_loops", 1, stored },
+		{ "stores_first", 0, stored }, { "adds_first", 0, done },
+		{ "calls_first", 0, done }, { "repeats", 1, NULL }, { "may_alias", 0, stored },
+		{ "tells_time", 0, stored }, { "tiles", 1, NULL }, { "tiles_early", 2, once },
+	};
+
 	if (strstr(path, "/lanes.ptx"))
-		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes));
+		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes),
+		       GSR_RESTART_NEVER);
 	if (strstr(path, "/locals.ptx"))
-		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals));
+		restarted_instead(text, n);
+	if (strstr(path, "/locals.ptx"))
+		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals),
+		       GSR_RESTART_NEVER);
 	if (strstr(path, "/barriers.ptx"))
-		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers));
+		points("barriers", text, n, barriers, sizeof(barriers) / sizeof(*barriers),
+		       GSR_RESTART_NEVER);
 	if (strstr(path, "/waits.ptx"))
-		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits));
+		points("waits", text, n, waits, sizeof(waits) / sizeof(*waits),
+		       GSR_RESTART_NEVER);
+	if (strstr(path, "/restarts.ptx"))
+		points("restarts", text, n, restarts, sizeof(restarts) / sizeof(*restarts),
+		       GSR_RESTART_ALWAYS);
 }
 
 /* What the product launches by default does without is there on demand only */
@@ -452,7 +570,7 @@ static void param_address(void)
 
 		snprintf(name, sizeof(name), "param_address %u", i);
 		snprintf(text, sizeof(text), "%s%s%s", head, cases[i].text, tail);
-		points(name, text, strlen(text), &expected, 1);
+		points(name, text, strlen(text), &expected, 1, GSR_RESTART_NEVER);
 	}
 }
 
@@ -490,6 +608,7 @@ int main(void)
 		}
 		details(&rw, path);
 		all_points(path, text, n);
+		each_alone(path, text, n, in);
 		gsr_rewrite_free(&rw);
 		gsr_module_free(in);
 		gsr_module_free(out);

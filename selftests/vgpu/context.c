@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Driver API: contexts */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "vgpu.h"
 
 #define STACK_MAX 64
+#define GREEN_DEFAULT_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
 
 /*
  * A context that was destroyed may stand in the stacks of other threads: its memory stays, its
@@ -12,6 +14,7 @@
  */
 static __thread struct { struct CUctx_st *ctx; uint64_t id; } stack[STACK_MAX];
 static __thread unsigned int depth;
+static struct CUctx_st *green_gone;		/* destroyed green contexts */
 
 static struct CUctx_st *top(void)
 {
@@ -102,7 +105,8 @@ static struct CUctx_st *object(struct vg_gpu *gpu)
 	return ctx;
 }
 
-static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
+/* @current: it becomes the thread's */
+static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev, bool current)
 {
 	struct CUctx_st *ctx;
 	CUresult r;
@@ -125,25 +129,26 @@ static CUresult ctx_new(CUcontext *pctx, unsigned int flags, CUdevice dev)
 		vg_object_free(VG_CONTEXT, ctx);
 		return vg_leave(r);
 	}
-	push(ctx);
+	if (current)
+		push(ctx);
 	*pctx = ctx;
 	return vg_leave(CUDA_SUCCESS);
 }
 
 CUDADRV_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-	return ctx_new(pctx, flags, dev);
+	return ctx_new(pctx, flags, dev, true);
 }
 
 CUDADRV_API CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-	return ctx_new(pctx, flags, dev);
+	return ctx_new(pctx, flags, dev, true);
 }
 
 CUDADRV_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *params, int n,
 				    unsigned int flags, CUdevice dev)
 {
-	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : ctx_new(pctx, flags, dev);
+	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : ctx_new(pctx, flags, dev, true);
 }
 
 CUDADRV_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigned int flags,
@@ -151,7 +156,7 @@ CUDADRV_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, 
 {
 	if (params && (params->numExecAffinityParams || params->cigParams))
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-	return ctx_new(pctx, flags, dev);
+	return ctx_new(pctx, flags, dev, true);
 }
 
 CUDADRV_API CUresult cuCtxDestroy_v2(CUcontext ctx)
@@ -173,6 +178,74 @@ CUDADRV_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 CUDADRV_API CUresult cuCtxDestroy(CUcontext ctx)
 {
 	return cuCtxDestroy_v2(ctx);
+}
+
+/*
+ * A green context is a context here, which has all SMs. Of one that was destroyed the handle is
+ * never used again: what NVIDIA's driver does with it corrupts the heap.
+ */
+CUDADRV_API CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev,
+				      unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	(void)desc;
+	if (!green || flags != GREEN_DEFAULT_STREAM)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = ctx_new(&ctx, 0, dev, false);
+	if (r)
+		return r;
+	ctx->green = true;
+	*green = (CUgreenCtx)ctx;
+	return CUDA_SUCCESS;
+}
+
+CUDADRV_API CUresult cuCtxFromGreenCtx(CUcontext *pctx, CUgreenCtx green)
+{
+	CUcontext ctx = (CUcontext)green;
+	CUresult r;
+
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = vg_enter();
+	if (r)
+		return r;
+	if (!vg_handle_is(ctx, VG_CONTEXT) || !ctx->green)
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	*pctx = ctx;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuGreenCtxDestroy(CUgreenCtx green)
+{
+	struct CUctx_st *ctx = (CUcontext)green;
+
+	vg_enter_any();
+	if (!vg.initialized)
+		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
+	if (!vg_handle_is(ctx, VG_CONTEXT) || !ctx->green)
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	vg_handle_del(ctx);
+	ctx_close(ctx);
+	if (vg_current() == ctx)
+		depth--;
+	ctx->handle_id = 0;
+	ctx->next = green_gone;
+	green_gone = ctx;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+static void refuse_gone(const struct CUctx_st *ctx)
+{
+	const struct CUctx_st *gone;
+
+	for (gone = green_gone; gone; gone = gone->next) {
+		if (gone != ctx)
+			continue;
+		fputs("vgpu: a green context that was destroyed is made current\n", stderr);
+		abort();
+	}
 }
 
 /* Of the device, made if need be; alive or not. NULL: no memory */
@@ -334,6 +407,7 @@ CUDADRV_API CUresult cuCtxSetCurrent(CUcontext ctx)
 	vg_enter_any();
 	if (!vg.initialized)
 		return vg_leave(CUDA_ERROR_NOT_INITIALIZED);
+	refuse_gone(ctx);
 	if (ctx && !vg_handle_is(ctx, VG_CONTEXT))
 		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
 	if (depth)

@@ -2,7 +2,8 @@
 /*
  * The corpus, originals against their rewritten twins (twins.h).
  *
- *	vgpu-rewrite [--seeds N] [--seed S] [--kernel NAME] [--drop N] [--resumable] [FILE.ptx...]
+ *	vgpu-rewrite [--seeds N] [--seed S] [--kernel NAME] [--drop N]
+ *		[--resumable|--restart] [FILE.ptx...]
  *
  * Launches come from FILE.launch. --drop takes the N-th barrier or store to the task's words out of
  * the twins: then this must fail.
@@ -36,7 +37,7 @@ struct options {
 	uint64_t seed;		/* the first; 0: another for each target */
 	const char *kernel;
 	int drop;		/* line to drop, -1 none */
-	bool resumable;
+	bool resumable, restart;	/* the latter only with the former */
 };
 
 struct file {
@@ -59,6 +60,7 @@ static bool file_open(struct file *f, const char *path, const struct options *op
 		      size_t size)
 {
 	struct gsr_options o = { .size = sizeof(o), .name = path, .resumable = opt->resumable,
+				 .restart = opt->restart ? GSR_RESTART_ALWAYS : GSR_RESTART_NEVER,
 				 .look = LOOK };
 	unsigned int i;
 
@@ -109,6 +111,7 @@ static void test_file(const char *path, const struct options *o)
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct test_launches all = { 0 };
 	struct file f = { 0 };
+	unsigned long long suspended;
 	char why[2048] = "";
 	unsigned int i;
 
@@ -136,11 +139,17 @@ static void test_file(const char *path, const struct options *o)
 		/* a twin that cannot be resumed is the other form's */
 		if (o->resumable && g && !g->resume_points)
 			continue;
+		suspended = twins_stats.suspended;
 		seed = first_failure(&f, t, o, why, sizeof(why));
 		if (!ok(seed < 0, "%s: %s %ux%ux%u, %u seeds%s", base, t->kernel, t->grid[0],
-			t->grid[1], t->grid[2], o->seeds, o->resumable ? ", resumable" : ""))
+			t->grid[1], t->grid[2], o->seeds, o->restart ? ", restarted" : o->resumable ? ", resumable" : ""))
 			printf("# --seed %lld --seeds 1 --kernel %s%s: %s\n", seed, t->kernel,
-			       o->resumable ? " --resumable" : "", why);
+			       o->restart ? " --restart" : o->resumable ? " --resumable" : "",
+			       why);
+		else if (o->restart && strstr(path, "/restarts.ptx"))
+			ok(twins_stats.suspended > suspended + o->seeds / 4,
+			   "%s: block-tasks begin again (%llu)", t->kernel,
+			   twins_stats.suspended - suspended);
 	}
 	file_close(&f);
 	launches_free(&all);
@@ -241,15 +250,18 @@ int main(int argc, char **argv)
 			o.drop = atoi(argv[++k]);
 		else if (!strcmp(argv[k], "--resumable"))
 			o.resumable = true;
+		else if (!strcmp(argv[k], "--restart"))
+			o.resumable = o.restart = true;
 		else
 			return fprintf(stderr, "usage: %s [--seeds N] [--seed S] [--kernel NAME] "
-				       "[--drop N] [--resumable] [FILE.ptx...]\n", argv[0]), 2;
+				       "[--drop N] [--resumable|--restart] [FILE.ptx...]\n",
+				       argv[0]), 2;
 	}
 	/* with the three targets' files 200 a kernel */
 	o.seeds = o.seeds ? o.seeds : 70;
 	for (k = 1; some && k < argc; k++)
 		if (argv[k][0] == '-')
-			k += strcmp(argv[k], "--resumable") != 0;
+			k += strncmp(argv[k], "--res", 5) != 0;
 		else
 			test_file(argv[k], &o);
 	if (some) {
@@ -258,13 +270,19 @@ int main(int argc, char **argv)
 	}
 	if (glob("selftests/rewriter/corpus/*.ptx", 0, NULL, &g))
 		return fprintf(stderr, "no corpus: run from the top of the tree\n"), 2;
+	both = !o.resumable;
 	for (i = 0; i < g.gl_pathc; i++)
 		test_file(g.gl_pathv[i], &o);
-	for (i = 0, both = !o.resumable; i < g.gl_pathc && both; i++) {
+	for (i = 0; i < g.gl_pathc && both; i++) {
 		o.resumable = true;
 		test_file(g.gl_pathv[i], &o);
 	}
+	for (i = 0; i < g.gl_pathc && both; i++) {
+		o.restart = true;
+		test_file(g.gl_pathv[i], &o);
+	}
 	globfree(&g);
+	o.resumable = o.restart = false;
 	if (o.drop < 0 && !o.kernel) {
 		test_harness("selftests/rewriter/corpus/grids.sm_90.ptx", "grid2d", 60, 0, false);
 		test_harness("selftests/rewriter/corpus/shared.sm_90.ptx", "reverse", 60, 0, false);

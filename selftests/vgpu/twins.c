@@ -431,12 +431,12 @@ static bool finish(struct sim *s, unsigned int total, char *why, size_t size)
 	return true;
 }
 
-/* Worker @i ran: if at most one on its SM has a place now, those that are there may end */
+/* Worker @i ran: if none on its SM has a place now, those that are there may end */
 static void note_vacant(struct sim *s, unsigned int i)
 {
 	unsigned int j;
 
-	if (__builtin_popcount(s->control->sm[s->sm[i]]) > 1)
+	if (s->control->sm[s->sm[i]])
 		return;
 	for (j = 0; j < s->n; j++)
 		s->may_end[j] |= s->sm[j] == s->sm[i];

@@ -25,7 +25,7 @@
 	X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessGetRestoreThreadId) \
 	X(cuCheckpointProcessGetState) X(cuCheckpointProcessLock) X(cuCheckpointProcessRestore) \
 	X(cuCheckpointProcessUnlock) X(cuCoredumpGetAttribute) X(cuCoredumpGetAttributeGlobal) \
-	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) X(cuCtxFromGreenCtx) \
+	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) \
 	X(cuCtxGetDevResource) \
 	X(cuCtxRecordEvent) X(cuCtxWaitEvent) X(cuDestroyExternalMemory) \
 	X(cuDestroyExternalSemaphore) \
@@ -62,7 +62,7 @@
 	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) \
 	X(cuGraphicsSubResourceGetMappedArray) X(cuGraphicsUnmapResources) \
 	X(cuGraphicsUnmapResources_ptsz) \
-	X(cuGraphicsUnregisterResource) X(cuGreenCtxCreate) X(cuGreenCtxDestroy) \
+	X(cuGraphicsUnregisterResource) \
 	X(cuGreenCtxGetDevResource) \
 	X(cuGreenCtxGetId) X(cuGreenCtxRecordEvent) X(cuGreenCtxStreamCreate) \
 	X(cuGreenCtxWaitEvent) \

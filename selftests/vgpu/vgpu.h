@@ -111,7 +111,7 @@ struct CUevent_st {
 struct CUctx_st {
 	struct CUctx_st *next;
 	struct vg_gpu *gpu;
-	bool primary, alive;
+	bool primary, alive, green;
 	bool held;			/* a call that waits has its lock: see calls.h */
 	unsigned int refs, flags;
 	uint64_t handle_id;		/* of all contexts that had this handle, which one */

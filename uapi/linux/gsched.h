@@ -14,11 +14,11 @@
  *  - Errors: ENOTTY no such call; EFAULT bad pointer; EINVAL size too small, or a number out of
  *    range; E2BIG the unknown tail is not zero; EOPNOTSUPP unknown flag or a reserved field not
  *    zero, or a reserved tier; ENOENT no such device; EBUSY already attached, or the slot is in
- *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; EAGAIN would wait; ENOSPC the
+ *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; ENOSPC the
  *    device has as many clients as it takes; EDQUOT the user has half of the places that others
  *    leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
  *    ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has
- *    changed.
+ *    changed. EAGAIN is of read(2) only.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity
  *    of one SM.
  *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as
@@ -51,14 +51,8 @@
 
 /* struct gsched_info.features */
 #define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
-/* bit 1 is not used any more */
-#define GSCHED_FEATURE_STREAM	(1ULL << 2)	/* struct gsched_submit.stream */
-#define GSCHED_FEATURE_FORCE	(1ULL << 3)	/* GSCHED_DEVICE_DEL_FORCE */
-/* launches under a lease are counted: struct gsched_cl_header.leased_* */
-#define GSCHED_FEATURE_LEASED	(1ULL << 4)
-/* channel groups, time slices, turns: GSCHED_IOC_REPORT */
-#define GSCHED_FEATURE_BANDS	(1ULL << 5)
-#define GSCHED_FEATURE_INTENSITY	(1ULL << 6)	/* struct gsched_submit.intensity */
+#define GSCHED_FEATURE_FORCE	(1ULL << 1)	/* GSCHED_DEVICE_DEL_FORCE */
+#define GSCHED_FEATURE_BANDS	(1ULL << 2)	/* channel groups, time slices, turns */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -193,8 +187,12 @@ struct gsched_attach {
 #define GSCHED_INTENSITY_H_M	5
 #define GSCHED_INTENSITY__MAX	GSCHED_INTENSITY_H_M
 
+/* What became of a task: struct gsched_submit.state, and GSCHED_A_STATE of netlink */
+#define GSCHED_STATE_QUEUED	1	/* it waits for its grant */
+#define GSCHED_STATE_GRANTED	2	/* it may launch, or runs */
+
 /* struct gsched_submit.flags */
-/* EAGAIN instead of waiting; the task stays queued, EVENT_GRANT follows */
+/* return at once, even if the task has to wait: it is queued then, and EVENT_GRANT follows */
 #define GSCHED_SUBMIT_NOWAIT	(1U << 0)
 #define GSCHED_SUBMIT__ALL	(GSCHED_SUBMIT_NOWAIT)
 
@@ -209,17 +207,15 @@ struct gsched_attach {
  * @blocks: block-tasks of the grid, not 0
  * @predicted_ns: predicted time alone on the device (T_e of FLEP 5.2.1), 0 unknown
  * @block_ns: predicted time of one block-task: bounds the eviction delay. 0 unknown
- * @window: out: what was granted, as in struct gsched_arb_slot
  * @stream: any number that is the same for tasks that the client knows to run one after another, in
- *	the order of their SUBMITs (a CUDA stream's), and different for others. 0 unknown. Not there
- *	in the first version: SUBMIT takes a structure that ends before it
+ *	the order of their SUBMITs (a CUDA stream's), and different for others. 0 unknown
  * @intensity: GSCHED_INTENSITY_*, EINVAL above GSCHED_INTENSITY__MAX. A hint, for policy corun:
- *	which kernels may run side by side. Not there before
- *	GSCHED_FEATURE_INTENSITY
- * @__reserved: must be 0
+ *	which kernels may run side by side
+ * @state: out: GSCHED_STATE_GRANTED; with GSCHED_SUBMIT_NOWAIT also GSCHED_STATE_QUEUED
+ * @window: out: what was granted, as in struct gsched_arb_slot; 0 while it is queued
  *
- * Returns 0 once the task may launch. With GSCHED_SUBMIT_NOWAIT: 0 or EAGAIN. A signal: EINTR and
- * the task is withdrawn.
+ * Returns 0 once the task may launch, with GSCHED_SUBMIT_NOWAIT as soon as it is queued. A signal
+ * during the wait: EINTR and the task is withdrawn. After any error there is no task.
  */
 struct gsched_submit {
 	__u32 size;
@@ -231,10 +227,10 @@ struct gsched_submit {
 	__aligned_u64 blocks;
 	__aligned_u64 predicted_ns;
 	__aligned_u64 block_ns;
-	__aligned_u64 window;
 	__aligned_u64 stream;
 	__u32 intensity;
-	__u32 __reserved;
+	__u32 state;
+	__aligned_u64 window;
 };
 
 /* struct gsched_complete.flags */
@@ -308,24 +304,30 @@ struct gsched_report {
 /* slice_us, flags, share or in_flight_us of the arbiter's page changed; @slot and @seq are 0 */
 #define GSCHED_EVENT_BAND	5
 
+#define GSCHED_EVENT_SIZE_MAX	256	/* no event is longer */
+
 /**
- * struct gsched_event - one event; read(2) returns a whole number of them, poll(2) says POLLIN when
- * there is one
+ * struct gsched_event - one event
+ * @size: of this one, in bytes: a multiple of 8, no less than this structure
  * @type: GSCHED_EVENT_*
  * @slot: whose
  * @seq: task
- * @__reserved: 0
  * @window: the window now, as in struct gsched_arb_slot
  * @time_ns: CLOCK_MONOTONIC of the decision
  *
+ * read(2) returns events one behind the other, each whole; poll(2) says POLLIN when there is one. A
+ * later arbiter may have longer events, and types that are not here: a reader goes on by @size,
+ * takes the head that it knows of a longer event, and skips one of a type that it does not know.
+ *
  * Events of one slot coalesce: only the last state is kept until it is read, so none is ever lost.
- * read(2): EINVAL if the buffer is smaller than one event, EAGAIN with O_NONBLOCK.
+ * read(2): EINVAL if the buffer is too small for the first event, which one of
+ * GSCHED_EVENT_SIZE_MAX never is; EAGAIN with O_NONBLOCK.
  */
 struct gsched_event {
+	__u32 size;
 	__u32 type;
 	__u32 slot;
 	__u32 seq;
-	__u32 __reserved;
 	__aligned_u64 window;
 	__aligned_u64 time_ns;
 };
@@ -389,8 +391,8 @@ struct gsched_event {
 
 /**
  * struct gsched_arb_header - first page of the arbiter's mapping, written by the arbiter only
- * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first stores seq, blocks and
- *	predicted_ns in its slot, then a full fence, then reads @lease again. The arbiter stores
+ * @lease: GSCHED_LEASE_*. A client that launches on LEASE_FREE first fills its
+ *	line of the slot, @seq last, then a full fence, then reads @lease again. The arbiter stores
  *	@lease, then a full fence, then reads the slots: so a launch is either seen by the arbiter
  *	or submitted by the client.
  * @mode: GSCHED_MODE_*
@@ -438,34 +440,50 @@ struct gsched_arb_page {
 };
 
 /**
- * struct gsched_cl_slot - one task slot as the client and its GPU report it, one cache line
- * @seq: client: the task in the slot, 0 none
+ * struct gsched_cl_slot - one task slot as the client and its GPU report it, two cache lines: the
+ * first is written by the client, the second by the GPU and, before a launch, by the client
+ * @seq: the task in the slot, 0 none. Stored last: what else is in the line is of this task then
+ * @tier: as in struct gsched_submit, like all up to @stream
+ * @blocks_per_sm: likewise. What a launch under a lease states is all that the arbiter learns of it
+ * @intensity: likewise
+ * @blocks: likewise
+ * @predicted_ns: likewise
+ * @block_ns: likewise
+ * @stream: likewise
+ * @launch_ns: CLOCK_MONOTONIC of the launch under a lease: how far the task is when it is found.
+ *	0 not known
+ * @launched: workers launched for the task, wings included. 0 for a task that is not tier block
+ * @__reserved_client: must be 0
+ * @start_ns: %globaltimer at the first worker's start, 0 not started
+ * @end_ns: %globaltimer when the last block-task was done, 0 not ended
  * @retired: the stream: seq of the last task whose launch ended and whose done gate opened
- * @launched: client: workers launched for the task, wings included. 0 for a task that is not tier
- *	block
- * @left: GPU: workers that left before the end, because the window excluded them
- * @seen_limit: GPU: the window that the running kernel acts on
- * @wings_retired: the wing streams: wings of the task that ended
- * @blocks: client: block-tasks of the grid
- * @predicted_ns: client: as in struct gsched_submit
- * @start_ns: GPU: %globaltimer at the first worker's start, 0 not started
- * @end_ns: GPU: %globaltimer when the last block-task was done, 0 not ended
- * @finished: GPU: seq, when the last block-task was done
- * @tier: client: GSCHED_TIER_*
+ * @finished: seq, when the last block-task was done
+ * @left: workers that left before the end, because the window excluded them
+ * @seen_limit: the window that the running kernel acts on
+ * @__reserved_gpu: must be 0
+ *
+ * Where memory is cached in lines of 128 bytes, or the one beside a line of 64 is fetched with it, a
+ * slot shares its line with no other one.
  */
 struct gsched_cl_slot {
 	__u32 seq;
-	__u32 retired;
-	__u32 launched;
-	__u32 left;
-	__u32 seen_limit;
-	__u32 wings_retired;
+	__u32 tier;
+	__u32 blocks_per_sm;
+	__u32 intensity;
 	__aligned_u64 blocks;
 	__aligned_u64 predicted_ns;
+	__aligned_u64 block_ns;
+	__aligned_u64 stream;
+	__aligned_u64 launch_ns;
+	__u32 launched;
+	__u32 __reserved_client;
 	__aligned_u64 start_ns;
 	__aligned_u64 end_ns;
+	__u32 retired;
 	__u32 finished;
-	__u32 tier;
+	__u32 left;
+	__u32 seen_limit;
+	__u32 __reserved_gpu[8];
 };
 
 /**

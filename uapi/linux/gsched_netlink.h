@@ -78,7 +78,7 @@ enum gsched_nl_attr {
 	GSCHED_A_SHARE,		/* u32: of the device's time, in 1/GSCHED_SHARE_ALL */
 	GSCHED_A_SLOT,		/* u32 */
 	GSCHED_A_SEQ,		/* u32 */
-	GSCHED_A_STATE,		/* u32: enum gsched_nl_state */
+	GSCHED_A_STATE,		/* u32: GSCHED_STATE_* */
 	GSCHED_A_TIER,		/* u32: GSCHED_TIER_* */
 	GSCHED_A_BLOCKS,	/* u64 */
 	GSCHED_A_LIMIT,		/* u32: its window, 1/1024 CapSM */
@@ -142,11 +142,6 @@ enum gsched_nl_preemption {
 };
 
 #define GSCHED_PREEMPTION_FIRST_US	16
-
-enum gsched_nl_state {
-	GSCHED_STATE_WAITING = 1,
-	GSCHED_STATE_RUNNING,
-};
 
 enum gsched_nl_event {
 	GSCHED_NL_UNSPEC,

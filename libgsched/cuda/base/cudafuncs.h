@@ -79,6 +79,10 @@ CUFN(cuCtxEnablePeerAccess, , 4000, PLAIN, (CUcontext, unsigned int))
 CUFN(cuCtxDisablePeerAccess, , 4000, PLAIN, (CUcontext))
 CUFN(cuCtxAttach, , 2000, PLAIN, (CUcontext *, unsigned int))
 CUFN(cuCtxDetach, , 2000, PLAIN, (CUcontext))
+CUFN(cuGreenCtxCreate, , 12040, PLAIN,
+     (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int))
+CUFN(cuGreenCtxDestroy, , 12040, PLAIN, (CUgreenCtx))
+CUFN(cuCtxFromGreenCtx, , 12040, PLAIN, (CUcontext *, CUgreenCtx))
 
 /* Modules and libraries */
 CUFN(cuModuleLoad, , 2000, PLAIN, (CUmodule *, const char *))

@@ -12,13 +12,10 @@
 #include "cudadrv.h"
 #include <stdbool.h>
 
-typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 struct CUmemDecompressParams_st;
 
 /* Managed functions that are not in cudafuncs.h because no program uses them */
 #define GI_MORE_FUNCTIONS(X) \
-	X(cuGreenCtxCreate, , 12040, PLAIN, \
-	  (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int)) \
 	X(cuMemBatchDecompressAsync, , 12060, PTSZ, (struct CUmemDecompressParams_st *, size_t, \
 						     unsigned int, size_t *, CUstream)) \
 	X(cuMemDiscardBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \

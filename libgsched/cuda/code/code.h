@@ -16,13 +16,14 @@ struct gi_func;
 /* The forms of a kernel besides the original, each in a module of its own */
 enum gi_form_id { GI_TWIN, GI_RESUMABLE, GI_FORMS };
 
-/* The result of rewriting an image into one form */
+/* One kernel in one form, as the rewriting service made it. Lives as long as the image; gi_lock */
 struct gi_rewritten {
-	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
-	struct gsr_rewrite desc;	/* READY: the kernels' descriptions */
-	char *twins;			/* READY: their PTX */
-	char why[288];			/* NONE */
-	struct gi_loaded *loaded;	/* the twins' modules */
+	struct gi_rewritten *next;
+	enum gi_form_id id;
+	struct gsr_rewrite desc;	/* of this kernel, or empty */
+	char *ptx;			/* a module with only the twin; NULL: refused */
+	struct gi_loaded *loaded;	/* the module in contexts */
+	char name[];			/* the kernel's */
 };
 
 /* A module that cuLibraryGetModule() returned in one context; gi_lock */
@@ -47,8 +48,13 @@ struct gi_image {
 	void *raw_copy;			/* ... if it had to be copied */
 	char *ptx;			/* input of rewriting; kept while a form may be needed */
 	size_t ptx_size;
-	struct gi_rewritten form[GI_FORMS];
+	/* NEW: not described yet; NONE: no kernel has a twin */
+	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
+	struct gsr_rewrite desc;	/* READY: what all kernels are */
+	char why[288];			/* NONE */
+	struct gi_rewritten *rewritten;
 	unsigned int arch;		/* architecture to rewrite for */
+	bool asked;			/* its description is, or was, a job of the worker */
 	bool named;			/* the program has obtained the handle of one of its
 					 * kernels */
 	bool rewritable;		/* it is counted in gi_hot.rewritable */
@@ -65,7 +71,6 @@ struct gi_image {
 struct gi_loaded {
 	struct gi_loaded *next;
 	struct gi_ctx *cx;
-	const struct gsr_kernel *kernel;
 	unsigned int max_regs;
 	CUmodule module;		/* NULL: it did not load */
 	bool *missing;			/* by variable of @desc: not found; NULL: no variables */
@@ -88,10 +93,6 @@ struct gi_name {
 	CUfunc_cache cache;
 	bool opaque;			/* it uses clusters: never use the twin */
 	char name[];
-};
-
-struct gi_param {
-	size_t offset, size;
 };
 
 #define GI_SHAPE_BUCKETS	32	/* a power of 2 */
@@ -169,13 +170,15 @@ struct gi_func {
 	struct gi_name *named;		/* NULL: its image is unknown */
 	CUfunction original;		/* to query attributes of the original */
 	struct gi_form form[GI_FORMS];
-	const struct gi_param *params;	/* of all forms; published by the twin's state */
+	/* of all forms; the image's, published by the twin's state */
+	const struct gsr_param *params;
 	unsigned int n_params;
 	size_t param_size;
 	_Atomic bool waited;		/* a launch has waited for the twin since the request */
 	_Atomic uint32_t late;		/* launches that found a form at GI_TWIN_LATER */
 	/* ... when to check again whether the program pauses */
 	_Atomic uint64_t next_pause_poll;
+	_Atomic uint64_t not_before;	/* ... or to ask for a form again */
 	_Atomic bool is_primary;	/* launches that may overlap it have followed it */
 	bool opaque;
 	_Atomic bool own_carveout;	/* the program has chosen the carveout */
@@ -276,9 +279,24 @@ void gi_func_cache_config(void *handle, CUfunc_cache cache);
 void gi_funcs_drop(struct gi_image *image, struct gi_ctx *cx);	/* of either; gi_lock held */
 void gi_func_reset(void);				/* after fork */
 
+/* ---- rewritten.c: for the twin worker, which works on one image at a time; no lock held ---- */
+
+/* LATER: the service is not there or has no room; it is worth asking again */
+enum gi_answer { GI_ANSWER_NO, GI_ANSWER_YES, GI_ANSWER_LATER };
+/* Has the image described, unless it is already. Its state stays NEW if the service is not there */
+void gi_image_describe(struct gi_image *image);
+/*
+ * The kernel's form, from the service if it is not here yet. YES: *@form; else @why. The form lives
+ * as long as the image.
+ */
+enum gi_answer gi_image_kernel_form(struct gi_image *image, unsigned int arch, const char *kernel,
+				    enum gi_form_id id, struct gi_rewritten **form, char *why,
+				    size_t size);
+void gi_rewritten_free(struct gi_image *image);		/* all of this, with the last reference */
+
 /* ---- twin.c ---- */
 
-/* Queues the image for rewriting in the background. gi_lock held. */
+/* Has the image described in the background, once. gi_lock held. */
 void gi_twin_image(struct gi_image *image, unsigned int arch);
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is ready */
 /* true: the form is ready; else it has been requested. */

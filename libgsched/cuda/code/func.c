@@ -79,7 +79,6 @@ static void free_func(struct gi_func *fn)
 			shape = next;
 		}
 	}
-	free((void *)fn->params);
 	name_put(fn->named);
 	atomic_store(&fn->dropped, false);
 	fn->next = spare;
@@ -270,7 +269,7 @@ static struct gi_func *add_func(void *handle, struct gi_ctx *cx, CUfunction orig
 {
 	struct gi_func *fn = new_func();
 	struct gi_name *named = gi_name_find(handle);
-	bool twins = named && !named->opaque && named->image->form[GI_TWIN].state != GI_IMAGE_NONE;
+	bool twins = named && !named->opaque && named->image->state != GI_IMAGE_NONE;
 	unsigned int i;
 
 	if (!fn)
@@ -287,8 +286,7 @@ static struct gi_func *add_func(void *handle, struct gi_ctx *cx, CUfunction orig
 	for (i = 0; i < GI_FORMS; i++)
 		atomic_store(&fn->form[i].state, twins ? GI_TWIN_UNASKED : GI_TWIN_NONE);
 	if (named && !fn->opaque && !twins && cx->client)
-		gi_why(cx->client, "%s: tier launch: %s", named->name,
-		       named->image->form[GI_TWIN].why);
+		gi_why(cx->client, "%s: tier launch: %s", named->name, named->image->why);
 	fn->next = funcs[gi_hash(handle) % BUCKETS];
 	funcs[gi_hash(handle) % BUCKETS] = fn;
 	return fn;

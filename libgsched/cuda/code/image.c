@@ -95,12 +95,8 @@ static void modules_drop(const struct gi_image *image, const struct gi_ctx *cx)
 /* Marks an image that cannot be rewritten. */
 static void mark_unusable(struct gi_image *image, const char *why)
 {
-	unsigned int i;
-
-	for (i = 0; i < GI_FORMS; i++) {
-		image->form[i].state = GI_IMAGE_NONE;
-		snprintf(image->form[i].why, sizeof(image->form[i].why), "%s", why);
-	}
+	image->state = GI_IMAGE_NONE;
+	snprintf(image->why, sizeof(image->why), "%s", why);
 }
 
 void gi_image_loaded(void *handle, bool library, const void *data, size_t max, bool preserved)
@@ -132,7 +128,7 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx,
 				  &image->ptx_size, &err)) {
 			mark_unusable(image, err.message[0] ? err.message : "no PTX in the image");
-			gi_debug("image: %s", image->form[GI_TWIN].why);
+			gi_debug("image: %s", image->why);
 		}
 	} else if (preserved) {
 		image->raw = data;
@@ -155,7 +151,7 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 	pthread_mutex_lock(&gi_lock);
 	image->next = images[gi_hash(handle) % BUCKETS];
 	images[gi_hash(handle) % BUCKETS] = image;
-	if (cx && image->form[GI_TWIN].state == GI_IMAGE_NEW && !gi_direct(cx->client))
+	if (cx && image->state == GI_IMAGE_NEW && !gi_direct(cx->client))
 		gi_twin_image(image, cx->client->arch);
 	pthread_mutex_unlock(&gi_lock);
 }
@@ -178,9 +174,22 @@ void gi_image_file(void *handle, bool library, const char *path)
 	close(fd);
 }
 
+static bool has_twins(const struct gi_image *image)
+{
+	unsigned int i;
+
+	if (image->state == GI_IMAGE_READY) {
+		for (i = 0; i < image->desc.n_kernels; i++)
+			if (image->desc.kernels[i].tier == GSR_TIER_BLOCK)
+				return true;
+		return false;
+	}
+	return image->state == GI_IMAGE_NEW;
+}
+
 void gi_image_recount(struct gi_image *image)
 {
-	const bool rewritable = image->named && image->form[GI_TWIN].state != GI_IMAGE_NONE;
+	const bool rewritable = image->named && has_twins(image);
 
 	if (image->rewritable == rewritable)
 		return;
@@ -227,16 +236,10 @@ bool gi_image_unused(const struct gi_image *image)
 
 void gi_image_put(struct gi_image *image)
 {
-	unsigned int i;
-
 	if (atomic_fetch_sub(&image->refs, 1) != 1)
 		return;
 	gi_initial_drop(image, NULL);
-	for (i = 0; i < GI_FORMS; i++) {
-		gsr_rewrite_free(&image->form[i].desc);
-		free(image->form[i].twins);
-	}
-	free(image->ptx);
+	gi_rewritten_free(image);
 	free(image->raw_copy);
 	free(image);
 }

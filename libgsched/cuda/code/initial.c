@@ -139,13 +139,13 @@ void gi_initial_drop(struct gi_image *image, const struct gi_ctx *cx)
 /* Whether the variable may hold addresses of functions that twins need. gi_lock held. */
 static bool may_hold_functions(const struct gi_image *image, const char *name)
 {
-	const struct gi_rewritten *form = &image->form[GI_TWIN];
 	unsigned int i;
 
-	if (form->state != GI_IMAGE_READY)
-		return form->state == GI_IMAGE_NEW && image->functions;
-	for (i = 0; i < form->desc.n_variables; i++)
-		if (form->desc.variables[i].function && !strcmp(form->desc.variables[i].name, name))
+	if (image->state != GI_IMAGE_READY)
+		return image->state == GI_IMAGE_NEW && image->functions;
+	for (i = 0; i < image->desc.n_variables; i++)
+		if (image->desc.variables[i].function &&
+		    !strcmp(image->desc.variables[i].name, name))
 			return true;
 	return false;
 }

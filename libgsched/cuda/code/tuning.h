@@ -63,12 +63,12 @@ static inline unsigned int gi_register_cap(unsigned int original, unsigned int s
 static inline void gi_order(struct gsr_launch *a, bool in_order, uint64_t block_ns)
 {
 	enum gsr_order order = GSR_ORDER_STRIPES;
-	uint64_t depth = block_ns ? a->fetch_ns / block_ns : 0;
+	uint64_t depth = block_ns ? (uint64_t)a->fetch_ns / block_ns : 0;
 
 	if (block_ns && !depth)
 		depth = 1;
-	if (depth > a->fetch_max)
-		depth = a->fetch_max;
+	if (depth > (unsigned int)a->fetch_max)
+		depth = (unsigned int)a->fetch_max;
 	if (in_order || (a->workers <= GI_STRICT_WORKERS && depth <= GI_STRICT_FETCH))
 		order = GSR_ORDER_STRICT;
 	gsr_launch_order(a, order, a->workers, depth);

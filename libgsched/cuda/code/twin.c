@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes twins in the background. One worker thread has images rewritten, by gschedd, whose cache
- * all programs share, or in the process if gschedd does not answer. It loads the twins beside the
- * original's module, and limits their registers where they would reduce the occupancy. An image is
- * rewritten as a whole; its twins are loaded kernel by kernel as needed, because the driver
- * compiles them.
+ * Makes twins in the background, kernel by kernel as needed, because the driver compiles them. One
+ * worker thread has them made by gschedd (rewritten.c), whose cache all programs share, loads them
+ * beside the original's module, and limits their registers where they would reduce the occupancy.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rewriter/ptx/ptx.h"
 #include "code/code.h"
 
 #define SYMBOL_MAX	1024
 #define IDLE_NS		200000000	/* how long a program's work is held back for a pause */
 #define TRIES		3		/* ... for so many new kernels in a row without success */
 #define PAUSE_POLL_NS		1000000		/* poll interval for a pause of the program's own */
+#define ASK_AGAIN_NS		1000000000	/* until a service that was not there is asked */
 
 struct gi_pause gi_twin_pause;
 
@@ -38,152 +36,12 @@ static bool symbol_of(const struct gsr_kernel *k, char *to)
 	return snprintf(to, SYMBOL_MAX, "%s" GSR_SUFFIX, k->name) < SYMBOL_MAX;
 }
 
-static unsigned int type_size(const char *type)
-{
-	const char *digits = type + strcspn(type, "0123456789");
-	unsigned int bits = strtoul(digits, NULL, 10);
-	/* .f16x2, .bf16x2 and the like */
-	const char *x = strchr(digits, 'x');
-
-	if (x)
-		bits *= strtoul(x + 1, NULL, 10);
-	return bits >= 8 ? bits / 8 : 0;
-}
-
-/*
- * Offsets of the parameters of an entry in the packed buffer, by PTX's rules. false: they cannot be
- * determined.
- */
-static bool param_layout(const struct gsr_function *f, unsigned int n, struct gi_param *out,
-			 size_t *end)
-{
-	size_t at = 0;
-	unsigned int i, d;
-
-	for (i = 0; i < n; i++) {
-		const struct gsr_var *v = &f->params[i];
-		size_t size = type_size(v->type), align = v->align;
-
-		if (!size)
-			return false;
-		if (align < size && !v->align)
-			align = size;
-		if (v->vec) {
-			size *= v->vec;
-			align = align < size ? size : align;
-		}
-		for (d = 0; d < v->n_dims; d++)
-			size *= v->dims[d];
-		at = (at + align - 1) / align * align;
-		out[i].offset = at;
-		out[i].size = size;
-		at += size;
-	}
-	*end = at;
-	return true;
-}
-
-/* A module with only the twin, malloc'd; *@params: those of @k, NULL if the layout is unknown. */
-static char *twin_alone(const struct gi_rewritten *form, const struct gsr_kernel *k,
-			struct gi_param **params)
-{
-	struct gsr_module *m = NULL;
-	struct gsr_function *f;
-	struct gsr_error err;
-	char name[SYMBOL_MAX], *ptx;
-	size_t end = 0;
-
-	*params = NULL;
-	if (!form->twins || !symbol_of(k, name) ||
-	    gsr_parse(form->twins, strlen(form->twins), k->name, &m, &err))
-		return NULL;
-	f = gsr_module_function(m, name);
-	if (f && f->n_params == k->params + 1 + (k->n_references > 0))
-		*params = calloc(k->params + 1, sizeof(**params));
-	if (*params && (!param_layout(f, k->params, *params, &end) ||
-			end > (k->n_references ? k->references_offset : k->launch_offset))) {
-		free(*params);
-		*params = NULL;
-	}
-	ptx = gsr_cut(m, name);
-	gsr_module_free(m);
-	return ptx;
-}
-
-/* Rewrites an image into one form. No lock held; @image is busy_image. */
-static void rewrite_image(struct gi_image *image, unsigned int arch, enum gi_form_id id)
-{
-	struct gsched_rewrite_opts ask = {
-		.size = sizeof(ask), .arch = arch, .resumable = id == GI_RESUMABLE,
-		.modes = gi_needs_modes(),
-	};
-	struct gi_rewritten *form = &image->form[id];
-	char *ptx = image->ptx, *twins = NULL, why[sizeof(form->why)] = "";
-	size_t size = image->ptx_size, twins_size = 0, length = 0;
-	struct gsr_rewrite desc = { 0 };
-	struct gsr_error err = { 0 };
-	void *description = NULL;
-	bool ok = false;
-
-	if (!ptx && image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &size, &err))
-		snprintf(why, sizeof(why), "%s", err.message[0] ? err.message :
-			 "no PTX in the image");
-	if (ptx && (!gsched_rewrite_with(ptx, size, &ask, &twins, &twins_size, &description,
-					 &length) || errno == ENOEXEC)) {
-		/* a description of an image without twins has the reasons */
-		ok = description && !gsr_read_description(description, length, &desc, &err);
-		if (!ok)
-			snprintf(why, sizeof(why), "gschedd: %s",
-				 description ? err.message : "refused");
-	} else if (ptx) {
-		struct gsr_options opts = { .size = sizeof(opts), .resumable = ask.resumable,
-					    .modes = ask.modes };
-
-		gi_debug("no rewrite service (%s): rewriting in the program", strerror(errno));
-		if (!gsr_rewrite_ptx(ptx, size, &opts, &desc, &err)) {
-			ok = true;
-			twins = desc.ptx;
-			desc.ptx = NULL;
-		} else {
-			snprintf(why, sizeof(why), "%s", err.message);
-		}
-	}
-	free(description);
-	if (ok && !twins && !desc.n_kernels)
-		ok = false;
-	pthread_mutex_lock(&gi_lock);
-	/* the resumable form is the last to be requested, and only for images with twins */
-	if (!ok || !twins || id == GI_RESUMABLE) {
-		if (ptx != image->ptx)
-			free(ptx);
-		free(image->ptx);
-		ptx = NULL;
-	}
-	image->ptx = ptx;
-	image->ptx_size = size;
-	free(image->raw_copy);
-	image->raw = image->raw_copy = NULL;
-	if (ok) {
-		form->desc = desc;
-		form->twins = twins;
-		form->state = GI_IMAGE_READY;
-	} else {
-		free(twins);
-		gsr_rewrite_free(&desc);
-		snprintf(form->why, sizeof(form->why), "%s", why[0] ? why : "no kernels");
-		form->state = GI_IMAGE_NONE;
-		gi_image_recount(image);
-	}
-	pthread_mutex_unlock(&gi_lock);
-}
-
 /* The twin that is being made */
 struct twin_job {
 	struct gi_image *image;
 	struct gi_rewritten *form;
+	const struct gsr_kernel *kernel;	/* its description */
 	struct gi_ctx *cx;		/* the current one */
-	const struct gsr_kernel *kernel;
-	char *ptx;			/* a module with only this twin */
 };
 
 /* Loads the module, once per register limit. NULL: it does not load. */
@@ -196,7 +54,7 @@ static struct gi_loaded *load_twin(const struct twin_job *t, unsigned int max_re
 
 	pthread_mutex_lock(&gi_lock);
 	for (l = t->form->loaded; l; l = l->next)
-		if (l->cx == t->cx && l->kernel == t->kernel && l->max_regs == max_regs)
+		if (l->cx == t->cx && l->max_regs == max_regs)
 			break;
 	pthread_mutex_unlock(&gi_lock);
 	if (l)
@@ -205,10 +63,9 @@ static struct gi_loaded *load_twin(const struct twin_job *t, unsigned int max_re
 	if (!l)
 		return NULL;
 	l->cx = t->cx;
-	l->kernel = t->kernel;
 	l->max_regs = max_regs;
 	value = (void *)(uintptr_t)max_regs;
-	rc = gi_real.cuModuleLoadDataEx(&l->module, t->ptx, max_regs ? 1 : 0, &option, &value);
+	rc = gi_real.cuModuleLoadDataEx(&l->module, t->form->ptx, max_regs ? 1 : 0, &option, &value);
 	if (rc) {
 		l->module = NULL;
 		gi_why(t->cx->client, "the driver does not load the twin (error %d): tier launch",
@@ -292,16 +149,6 @@ static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *w
 	return twin;
 }
 
-static const struct gsr_kernel *kernel_of(const struct gi_rewritten *form, const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < form->desc.n_kernels; i++)
-		if (!strcmp(form->desc.kernels[i].name, name))
-			return &form->desc.kernels[i];
-	return NULL;
-}
-
 /*
  * Copies the limits that the program may have set before the twin existed. Later ones come through
  * cuFuncSetAttribute().
@@ -342,46 +189,29 @@ static bool wait_for_pause(struct gi_func *fn)
 /* No lock is held; the image and the context are marked busy, so neither is freed. */
 static void make_form(struct gi_func *fn, enum gi_form_id id)
 {
-	struct gi_image *image = fn->named->image;
-	struct gi_rewritten *from = &image->form[id];
 	struct gi_form *form = &fn->form[id];
 	const char *name = fn->named->name;
 	const struct gsr_kernel *k = NULL;
 	struct gi_client *c = fn->cx->client;
-	struct gi_param *params = NULL;
-	struct twin_job job = { .image = image, .form = from, .cx = fn->cx };
+	struct twin_job job = { .image = fn->named->image, .cx = fn->cx };
 	CUfunction twin = NULL;
 	bool idle = false, later = false;
 	char why[288] = "";
+	enum gi_answer answer;
 
-	if (from->state == GI_IMAGE_NEW)
-		rewrite_image(image, c->arch, id);
-	if (from->state == GI_IMAGE_READY)
-		job.kernel = k = kernel_of(from, name);
-	if (from->state == GI_IMAGE_NONE)
-		snprintf(why, sizeof(why), "%s", from->why);
-	else if (!k)
-		snprintf(why, sizeof(why), "not in the module's PTX");
-	else if (k->tier != GSR_TIER_BLOCK)
-		snprintf(why, sizeof(why), "%s", k->reason ? k->reason : "not rewritten");
-	else if (id == GI_RESUMABLE && !k->resume_points)
-		snprintf(why, sizeof(why), "%s", k->resume_reason ? k->resume_reason :
-			 "nowhere to leave it");
-	else if (gi_real.cuCtxSetCurrent(fn->cx->handle))
-		snprintf(why, sizeof(why), "its context cannot be entered");
-	else if (!(job.ptx = twin_alone(from, k, &params)) || !params)
-		snprintf(why, sizeof(why), "its parameters have no layout we know");
-	else if (!(idle = wait_for_pause(fn)))
-		later = true;
-	else if (!(twin = twin_of(&job, fn->original, why, sizeof(why))) && !why[0])
-		snprintf(why, sizeof(why), "its twin does not load");
-	free(job.ptx);
-	/* all forms have the same parameters */
-	if (!twin || fn->params) {
-		free(params);
-		params = NULL;
-	}
+	answer = gi_image_kernel_form(job.image, c->arch, name, id, &job.form, why, sizeof(why));
+	if (answer == GI_ANSWER_YES)
+		job.kernel = k = job.form->desc.kernels;
+	later = answer == GI_ANSWER_LATER;
 	if (later)
+		atomic_store(&fn->not_before, gi_now() + ASK_AGAIN_NS);
+	else if (k && gi_real.cuCtxSetCurrent(fn->cx->handle))
+		snprintf(why, sizeof(why), "its context cannot be entered");
+	else if (k && !(idle = wait_for_pause(fn)))
+		later = true;
+	else if (k && !(twin = twin_of(&job, fn->original, why, sizeof(why))) && !why[0])
+		snprintf(why, sizeof(why), "its twin does not load");
+	if (later && !why[0])
 		gi_why(c, "%s: its twin is loaded when the program's work pauses", name);
 	else if (!twin)
 		gi_why(c, "%s: %s: %s", name,
@@ -395,11 +225,10 @@ static void make_form(struct gi_func *fn, enum gi_form_id id)
 	}
 	pthread_mutex_lock(&gi_lock);
 	if (twin) {
-		if (params) {
-			fn->params = params;
-			fn->n_params = k->params;
-			fn->param_size = k->param_size;
-		}
+		/* all forms have the same parameters */
+		fn->params = k->layout;
+		fn->n_params = k->params;
+		fn->param_size = k->param_size;
 		form->function = twin;
 		form->launch_offset = k->launch_offset;
 		form->warp_rows = k->warp_rows;
@@ -408,6 +237,9 @@ static void make_form(struct gi_func *fn, enum gi_form_id id)
 		gi_debug("%s: %s loaded", name, id == GI_RESUMABLE ? "resumable twin" : "twin");
 	}
 	atomic_store(&form->state, twin ? GI_TWIN_READY : later ? GI_TWIN_LATER : GI_TWIN_NONE);
+	/* unless it is being unloaded */
+	if (answer != GI_ANSWER_LATER && gi_image_find(job.image->handle) == job.image)
+		gi_twin_image(job.image, c->arch);
 	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_unlock(&gi_attribute_lock);
 	if (idle)
@@ -442,9 +274,9 @@ static void *twin_worker(void *arg)
 				last_image = &first_image;
 			busy_image = image;
 			pthread_mutex_unlock(&gi_lock);
-			if (image->form[GI_TWIN].state == GI_IMAGE_NEW)
-				rewrite_image(image, image->arch, GI_TWIN);
+			gi_image_describe(image);
 			pthread_mutex_lock(&gi_lock);
+			image->asked = image->state != GI_IMAGE_NEW;
 		} else {
 			pthread_cond_wait(&job_queued, &gi_lock);
 			continue;
@@ -487,6 +319,9 @@ static bool start_worker(void)
 
 void gi_twin_image(struct gi_image *image, unsigned int arch)
 {
+	if (image->asked || image->state != GI_IMAGE_NEW)
+		return;
+	image->asked = true;
 	image->arch = arch;
 	image->next_job = NULL;
 	*last_image = image;
@@ -504,6 +339,8 @@ static bool time_to_load(struct gi_func *fn)
 	uint32_t late = atomic_fetch_add(&fn->late, 1) + 1;
 	uint64_t now = gi_now(), next = atomic_load(&fn->next_pause_poll);
 
+	if (now < atomic_load_explicit(&fn->not_before, memory_order_relaxed))
+		return false;
 	/* the 8th launch, the 64th, the 512th, ... */
 	if (late >= 8 && !(late & (late - 1)) && __builtin_ctz(late) % 3 == 0)
 		return true;
@@ -655,21 +492,19 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 {
 	struct gi_loaded *list = NULL;
+	struct gi_rewritten *r;
 	struct gi_image *i;
-	unsigned int id;
 
 	pthread_mutex_lock(&unload_lock);
 	pthread_mutex_lock(&gi_lock);
 	gi_twin_cancel(image, cx);
 	while ((image && busy_image == image) || (cx && busy_cx == cx))
 		pthread_cond_wait(&job_done, &gi_lock);
-	for (id = 0; id < GI_FORMS; id++) {
-		if (image)
-			detach_modules(&image->form[id], NULL, &list);
-		else
-			for (i = gi_image_next(NULL); i; i = gi_image_next(i))
-				detach_modules(&i->form[id], cx, &list);
-	}
+	for (r = image ? image->rewritten : NULL; r; r = r->next)
+		detach_modules(r, NULL, &list);
+	for (i = image ? NULL : gi_image_next(NULL); i; i = gi_image_next(i))
+		for (r = i->rewritten; r; r = r->next)
+			detach_modules(r, cx, &list);
 	pthread_mutex_unlock(&gi_lock);
 	unload_twins(list, image, destroyed);
 	pthread_mutex_unlock(&unload_lock);

@@ -303,8 +303,17 @@ extern _Atomic unsigned int gi_streams_waiting;
 /* Counts it; true: the first time. */
 bool gi_stream_count_wait(CUstream stream);
 
-/* The priority to give to a new stream in the context. */
+static inline bool gi_is_default(CUstream stream)
+{
+	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+/* The priority to give to a new stream, or a launch, in the context. */
 int gi_stream_priority(const struct gi_ctx *cx, int asked);
+/* Gives a stream, not a default one, another priority. */
+CUresult gi_stream_set_priority(CUstream stream, int asked);
+/* The program has given @to the attributes of @from. */
+void gi_stream_copied(CUstream to, CUstream from);
 /* false: it has the priority asked for */
 bool gi_stream_requested(CUstream stream, int *priority);
 /* the hardware prefers it to streams without a priority */

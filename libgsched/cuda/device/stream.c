@@ -122,11 +122,6 @@ static struct gi_stream *learn_stream(CUstream handle)
 	return s;
 }
 
-static bool is_default(CUstream stream)
-{
-	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
 static struct gi_stream *get_stream(CUstream handle)
 {
 	struct gi_stream *s;
@@ -252,7 +247,7 @@ static struct gi_stream_guard words_of(CUstream stream, bool task)
 	struct gi_stream *s;
 	struct gi_ctx *cx;
 
-	if (is_default(stream)) {
+	if (gi_is_default(stream)) {
 		cx = gi_current_now();
 		if (!cx)
 			return guard;
@@ -501,6 +496,18 @@ int gi_stream_priority(const struct gi_ctx *cx, int asked)
 	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
 }
 
+/* The stream has the priority @given. */
+static void note_priority(struct gi_stream *s, int asked, int given)
+{
+	const struct gi_ctx *cx = s->cx;
+
+	s->raised = given != asked;
+	if (s->raised)
+		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
+	s->preferred = s->raised || (asked <= cx->greatest && cx->greatest < cx->least);
+	s->asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+}
+
 /* The program has created @handle in the current context. */
 static void note_stream(CUstream handle, unsigned int flags, int asked, int given)
 {
@@ -510,11 +517,7 @@ static void note_stream(CUstream handle, unsigned int flags, int asked, int give
 	if (!cx || !cx->client)
 		return;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.raised = given != asked;
-	if (model.raised)
-		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
-	model.preferred = model.raised || (asked <= cx->greatest && cx->greatest < cx->least);
-	model.asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+	note_priority(&model, asked, given);
 	pthread_mutex_lock(&lock);
 	add_stream(&model);
 	pthread_mutex_unlock(&lock);
@@ -534,10 +537,45 @@ CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool 
 	return rc;
 }
 
+CUresult gi_stream_set_priority(CUstream stream, int asked)
+{
+	CUstreamAttrValue value = { .priority = asked };
+	struct gi_stream *s = get_stream(stream);
+	CUresult rc;
+
+	/* the driver refuses what is out of range */
+	if (s && asked <= s->cx->least && asked >= s->cx->greatest)
+		value.priority = gi_stream_priority(s->cx, asked);
+	rc = gi_real.cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
+	pthread_mutex_lock(&lock);
+	s = rc ? NULL : find_stream(stream);
+	if (s)
+		note_priority(s, asked, value.priority);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void gi_stream_copied(CUstream to, CUstream from)
+{
+	struct gi_stream *s, *like;
+
+	if (!atomic_load_explicit(&any_raised, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&lock);
+	s = gi_is_default(to) ? NULL : find_stream(to);
+	like = gi_is_default(from) ? NULL : find_stream(from);
+	if (s) {
+		s->raised = like && like->raised;
+		s->preferred = like && like->preferred;
+		s->asked = like ? like->asked : 0;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 bool gi_stream_count_wait(CUstream stream)
 {
 	static __thread bool mine;	/* the thread has counted the default streams */
-	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
+	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
 	bool first;
 
 	pthread_mutex_lock(&lock);
@@ -545,7 +583,7 @@ bool gi_stream_count_wait(CUstream stream)
 		first = s->handle == stream && !s->counted_wait;
 		s->counted_wait = s->counted_wait || first;
 	} else {
-		first = is_default(stream) && !mine;
+		first = gi_is_default(stream) && !mine;
 		mine = mine || first;
 	}
 	if (first)
@@ -559,7 +597,7 @@ bool gi_stream_requested(CUstream stream, int *priority)
 	struct gi_stream *s;
 	bool raised;
 
-	if (is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
+	if (gi_is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
 	s = find_stream(stream);
@@ -572,7 +610,7 @@ bool gi_stream_requested(CUstream stream, int *priority)
 
 bool gi_stream_preferred(CUstream stream)
 {
-	struct gi_stream *s = is_default(stream) ? NULL : get_stream(stream);
+	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
 
 	return s && s->preferred;
 }

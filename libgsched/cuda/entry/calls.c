@@ -2,8 +2,21 @@
 /* The driver's calls that launch, create streams, capture, or destroy contexts. */
 #include "entry/entry.h"
 #include "launch/direct.h"
+#include "launch/raise.h"
 
 /* ---- launches ---- */
+
+/* One that was not direct: as it may have to get a priority, or for other reasons. */
+static CUresult launch(const struct gi_launch *l)
+{
+	struct gi_client *c = gi_direct_begin(0, false);
+	struct gi_raised raised;
+
+	if (!c)
+		return gi_launch(l);
+	l = gi_raise(l, gi_last.cx, &raised);
+	return gi_direct_end(c, l->forward(l));
+}
 
 static CUresult forward_kernel(const struct gi_launch *l)
 {
@@ -23,14 +36,14 @@ launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, 
 	};
 
 	GI_ENTER();
-	return gi_launch(&l);
+	return launch(&l);
 }
 
 CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
 			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			CUstream stream, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0);
+	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream));
 
 	if (!c)
 		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
@@ -70,12 +83,13 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
 	gi_launch_attributes(&l);
-	return gi_launch(&l);
+	return launch(&l);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0);
+	struct gi_client *c = gi_direct_begin(0, config && (config->numAttrs ||
+							    gi_is_default(config->hStream)));
 
 	if (c)
 		return gi_direct_end(c, gi_real.cuLaunchKernelEx(config, fn, params, extra));
@@ -107,7 +121,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction fn, unsigned int gx, unsigned int 
 {
 	struct gi_launch l = {
 		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared,
-		.stream = stream, .params = params, .opaque = true, .forward = forward_cooperative,
+		.stream = stream, .params = params, .opaque = true, .cooperative = true,
+		.forward = forward_cooperative,
 	};
 
 	GI_ENTER();
@@ -131,7 +146,7 @@ static CUresult forward_graph(const struct gi_launch *l)
 /* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED);
+	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, false);
 	struct gi_launch l = {
 		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
 		.graph = exec, .forward = forward_graph, .call = exec,
@@ -173,6 +188,53 @@ CUresult cuStreamGetPriority(CUstream stream, int *priority)
 CUresult cuStreamGetPriority_ptsz(CUstream stream, int *priority)
 {
 	return cuStreamGetPriority(per_thread(stream), priority);
+}
+
+/* Among the attributes of a stream is its priority, which is mapped as that of a new stream is. */
+CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *value)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuStreamGetAttribute(stream, id, value);
+	if (!rc && id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+		gi_stream_requested(stream, &value->priority);
+	return rc;
+}
+
+CUresult cuStreamGetAttribute_ptsz(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *value)
+{
+	return cuStreamGetAttribute(per_thread(stream), id, value);
+}
+
+CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value)
+{
+	GI_ENTER();
+	if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY && value && !gi_is_default(stream))
+		return gi_stream_set_priority(stream, value->priority);
+	return gi_real.cuStreamSetAttribute(stream, id, value);
+}
+
+CUresult cuStreamSetAttribute_ptsz(CUstream stream, CUstreamAttrID id,
+				   const CUstreamAttrValue *value)
+{
+	return cuStreamSetAttribute(per_thread(stream), id, value);
+}
+
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuStreamCopyAttributes(to, from);
+	if (!rc)
+		gi_stream_copied(to, from);
+	return rc;
+}
+
+CUresult cuStreamCopyAttributes_ptsz(CUstream to, CUstream from)
+{
+	return cuStreamCopyAttributes(per_thread(to), per_thread(from));
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
@@ -291,6 +353,17 @@ CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice de
 	GI_ENTER();
 	atomic_store(&gi_green, true);
 	return gi_real.cuGreenCtxCreate(green, desc, dev, flags);
+}
+
+/* Its context goes with it, and has a handle of its own. */
+CUresult cuGreenCtxDestroy(CUgreenCtx green)
+{
+	CUcontext context;
+
+	GI_ENTER();
+	if (!gi_real.cuCtxFromGreenCtx(&context, green))
+		gi_ctx_ending(context);
+	return gi_real.cuGreenCtxDestroy(green);
 }
 
 CUresult cuCtxDestroy(CUcontext context)

@@ -30,35 +30,38 @@ static inline bool gi_may_skip_tracking(const struct gi_client *c)
  */
 #define GI_NOTE_EVERY	128
 
-static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags)
+static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags, bool by_launch)
 {
 	if (flags & GSCHED_ARB_PRIVATE)
 		return true;
-	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed))
+	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) ||
+	    (by_launch && gi_load(&c->arb->header.priority)))
 		return false;
 	return gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || flags & GSCHED_ARB_ALONE ||
 	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY);
 }
 
-/* @not: arbiter flags that rule out a direct launch. */
-static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not)
+static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not, bool by_launch)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
-	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) || !gi_need_not_report(c, flags) ||
+	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) ||
+	    !gi_need_not_report(c, flags, by_launch) ||
 	    gi_time_share(h) < GSCHED_SHARE_ALL)
 		return false;
 	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
 }
 
 /*
- * Brackets the driver's own call. NULL: the launch must go through gi_launch(). The launch is
+ * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. @by_launch:
+ * the launch and not its stream may have to get a priority (launch/raise.h), which the caller does
+ * not see to. NULL: the launch must go through gi_launch(). The launch is
  * counted in c->unpaced until the call returns, and the arbiter's flags are checked again after
  * counting it. So once the arbiter has set its flags, a launch is visible either in that count or
  * on the device.
  */
-static inline struct gi_client *gi_direct_begin(uint32_t not)
+static inline struct gi_client *gi_direct_begin(uint32_t not, bool by_launch)
 {
 	struct gi_client *c;
 	CUcontext handle;
@@ -74,10 +77,10 @@ static inline struct gi_client *gi_direct_begin(uint32_t not)
 	if (!c || atomic_load_explicit(&c->gone, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->exiting, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable ||
-	    !gi_may_be_direct(c, not))
+	    !gi_may_be_direct(c, not, by_launch))
 		return NULL;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (!gi_may_be_direct(c, not)) {
+	if (!gi_may_be_direct(c, not, by_launch)) {
 		atomic_fetch_sub(&c->unpaced, 1);
 		return NULL;
 	}

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "launch/blocks.h"
 #include "launch/direct.h"
+#include "launch/raise.h"
 #include "launch/timing.h"
 
 /* a kernel of more waves of blocks runs only when its twin exists */
@@ -355,12 +356,12 @@ static bool hardware_yields(const struct gi_client *c)
 /*
  * Counts consecutive launches on streams that the hardware prefers. GI_PRIORITISED of them show
  * that others in the band yield to the program by themselves; one launch on another stream starts
- * the count again. @stream: stream of a launch of a program that is not alone in its band.
+ * the count again. @l: of a program that is not alone in its band.
  */
-static bool note_priority(struct gi_client *c, CUstream stream)
+static bool note_priority(struct gi_client *c, const struct gi_launch *l)
 {
 	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
-	bool first = gi_stream_preferred(stream);
+	bool first = l->raised || gi_stream_preferred(l->stream);
 
 	if (!first && n)
 		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
@@ -657,18 +658,26 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 	memset(s->wing_count, 0, sizeof(s->wing_count));
 }
 
-/* Fills the slot's line in the page, seq last: from then on the arbiter may find the task. */
-static void publish_task(struct gsched_cl_slot *line, const struct gi_slot *s)
+/* Fills the slot in the page, seq last: from then on the arbiter may find the task. */
+static void publish_task(const struct gi_client *c, const struct gi_slot *s, unsigned int slot)
 {
+	struct gsched_cl_slot *line = &c->cl->slot[slot];
+	struct gsched_task task;
+
+	gi_describe_task(&task, c, s, slot);
+	line->tier = task.tier;
+	line->blocks_per_sm = task.blocks_per_sm;
+	line->intensity = task.intensity;
+	line->blocks = task.blocks;
+	line->predicted_ns = task.predicted_ns;
+	line->block_ns = task.block_ns;
+	line->stream = s->stream;
+	line->launch_ns = s->launch_ns;
 	line->launched = s->launched;
-	line->left = 0;
-	line->seen_limit = 0;
-	line->wings_retired = 0;
-	line->blocks = s->blocks;
-	line->predicted_ns = s->predicted_ns;
 	line->start_ns = 0;
 	line->end_ns = 0;
-	line->tier = s->tier;
+	line->left = 0;
+	line->seen_limit = 0;
 	gi_store(&line->seq, s->seq);
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -750,7 +759,8 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (!s->window)
 		s->window = k->leased;
 	s->launched = form ? workers_for(c, s) : 0;
-	publish_task(&c->cl->slot[slot], s);
+	s->launch_ns = gi_now();
+	publish_task(c, s, slot);
 	lease = gi_load(&c->arb->header.lease);
 	if (lease == GSCHED_LEASE_NOTIFY)
 		/* before the launch, so that eviction overlaps the driver's call */
@@ -761,8 +771,9 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			return launch_unmanaged(l, cx);
 		}
 		s->submitted = true;
+		s->launch_ns = gi_now();
 	}
-	s->launch_ns = s->window_since = gi_now();
+	s->window_since = s->launch_ns;
 	if (form) {
 		inside = gi_twin_launch_begin(c, s, l->stream);
 		clean = gi_control_claim(cx, slot);
@@ -888,6 +899,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	struct candidate k = { .blocks = blocks_of(l) };
+	struct gi_raised raised;
 	bool first = false, refused;
 	CUresult rc;
 	int slot;
@@ -902,6 +914,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 		return l->forward(l);
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
+	l = gi_raise(l, cx, &raised);
 	/* well before the first twin, which has yet to be rewritten and loaded */
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
 	    !atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
@@ -928,7 +941,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	if (!k.leased)
 		k.leased = c->sms * GSCHED_CAPSM;
 	if (!alone_in_band(c))
-		first = note_priority(c, l->stream);
+		first = note_priority(c, l);
 	/* while the time is unknown, do not leave it to the next timed launch to find out */
 	if (k.shape && !atomic_load_explicit(&k.shape->predicted_ns, memory_order_relaxed))
 		gi_timings_poll(c);

@@ -15,6 +15,8 @@ struct gi_launch {
 	/* of cuLaunchKernelEx(); its attributes apply to the twin too */
 	const CUlaunchConfig *config;
 	bool opaque;			/* never use a twin */
+	bool cooperative;		/* by cuLaunchCooperativeKernel() */
+	bool raised;			/* it has another priority than the program gave it */
 	bool follows;			/* may overlap the launch before it on the stream */
 	/* its start may overlap the end of its predecessor: enqueue nothing between the two */
 	bool dependent;

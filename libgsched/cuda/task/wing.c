@@ -92,7 +92,8 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	CUstreamBatchMemOpParams op[4] = { 0 };
 	CUresult rc;
 
-	s->arg.first = present;
+	s->arg.first = s->arg.flags & GSR_LAUNCH_BY_INDEX ? present :
+							    present * s->weight / GSCHED_CAPSM;
 	s->arg.flags &= ~GSR_LAUNCH_NO_WINDOW;
 	if (no_window)
 		s->arg.flags |= GSR_LAUNCH_NO_WINDOW;
@@ -301,6 +302,5 @@ bool gi_wings_ended(struct gi_slot *s, struct gsched_cl_slot *line)
 			if (!(s->closed & 1u << k))
 				close_wing(s, k);
 		}
-	gi_store(&line->wings_retired, over);
 	return over == s->wings;
 }

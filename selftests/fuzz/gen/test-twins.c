@@ -44,9 +44,9 @@ struct options {
 };
 
 static struct {
-	unsigned long long kernels, refused, steps, features[GEN_FEATURE_COUNT];
+	unsigned long long kernels, refused, steps, restarts, features[GEN_FEATURE_COUNT];
 	struct reason { char text[128]; unsigned int n; } refusal[REASONS_MAX],
-		unsplit[REASONS_MAX];
+		unsplit[REASONS_MAX], not_restarted[REASONS_MAX];
 } total;
 
 static char now_at[64];	/* for those that crash */
@@ -73,10 +73,12 @@ static void note_reason(struct reason *list, const char *reason)
 
 /* One form of the twin */
 static enum outcome compare(const char *ptx, struct twins *f, const struct test_launch *t,
-			    uint64_t seed, unsigned int runs, bool resumable, bool broken,
-			    bool note, char *why, size_t size)
+			    uint64_t seed, unsigned int runs, bool resumable,
+			    enum gsr_restart restart, bool broken, bool note, char *why,
+			    size_t size)
 {
 	struct gsr_options o = { .size = sizeof(o), .name = t->kernel, .resumable = resumable,
+				 .restart = restart,
 				 .modes = seed / 2 % 2, .look = 1u << seed % 12 };
 	const struct gsr_kernel *g;
 	unsigned int i;
@@ -101,8 +103,9 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 				    "needs rows of whole warps" : g->reason);
 		return REFUSED;
 	}
+	total.restarts += g->restarts;
 	if (resumable && !g->resume_points)
-		note_reason(total.unsplit, g->resume_reason ? g->resume_reason : "no reason");
+		note_reason(restart ? total.not_restarted : total.unsplit, g->resume_reason ? g->resume_reason : "no reason");
 	for (i = 0; i < runs; i++)
 		if (!twins_compare(f, t, seed * 1000 + i, why, size))
 			return DIFFERS;
@@ -120,10 +123,14 @@ static enum outcome examine(const char *ptx, const struct test_launch *t, uint64
 	if (twins_load(&f, ptx, strlen(ptx), why, size)) {
 		e = twins_fair(&f, t, seed, orders, &steps, why, size) ? FINE : UNFAIR;
 		if (e == FINE && o->plain)
-			e = compare(ptx, &f, t, seed, runs, false, o->broken, note, why, size);
+			e = compare(ptx, &f, t, seed, runs, false, GSR_RESTART_NEVER,
+				    o->broken, note, why, size);
 		if (e == FINE && o->resumable)
-			e = compare(ptx, &f, t, seed, runs, true, o->broken,
+			e = compare(ptx, &f, t, seed, runs, true, GSR_RESTART_NEVER, o->broken,
 				    note && !o->plain, why, size);
+		if (e == FINE && o->resumable)
+			e = compare(ptx, &f, t, seed, runs, true, GSR_RESTART_ALWAYS, o->broken,
+				    false, why, size);
 	}
 	total.steps += steps;
 	twins_close(&f);
@@ -235,6 +242,9 @@ static void report(const struct options *o, unsigned int failed)
 		printf("# refused %u: %s\n", total.refusal[i].n, total.refusal[i].text);
 	for (i = 0; i < REASONS_MAX && total.unsplit[i].n; i++)
 		printf("# not resumable %u: %s\n", total.unsplit[i].n, total.unsplit[i].text);
+	for (i = 0; i < REASONS_MAX && total.not_restarted[i].n; i++)
+		printf("# not restarted %u: %s\n", total.not_restarted[i].n,
+		       total.not_restarted[i].text);
 	for (i = 0; i < GEN_FEATURE_COUNT; i++) {
 		printf("%s%s %llu", i % 8 ? ", " : i ? "\n# " : "# kernels with ",
 		       gen_feature_name[i], total.features[i]);
@@ -256,6 +266,9 @@ static void report(const struct options *o, unsigned int failed)
 		if (o->resumable)
 			ok(twins_stats.suspended > twins_stats.resumable,
 			   "block-tasks are left in their middle and resumed");
+		if (o->resumable)
+			ok(total.restarts * 20 > total.kernels,
+			   "some may begin block-tasks again (%llu)", total.restarts);
 	}
 }
 

@@ -60,6 +60,23 @@ static void check_description(const struct gsr_rewrite *rw)
 	gsr_rewrite_free(&back);
 }
 
+/* The last kernel by itself: of the same tier, which other kernels have no part in. */
+static void check_alone(const uint8_t *data, size_t size, struct gsr_options opts,
+			const struct gsr_kernel *k)
+{
+	struct gsr_rewrite rw;
+	struct gsr_error err;
+
+	opts.kernel = k->name;
+	MUST(gsr_rewrite_ptx((const char *)data, size, &opts, &rw, &err) == GSR_OK, "%s",
+	     err.message);
+	MUST(rw.n_kernels >= 1 && rw.kernels[rw.n_kernels - 1].tier == k->tier,
+	     "%s: tier %d, alone %d", k->name, k->tier, rw.kernels[0].tier);
+	check_twins(&rw);
+	check_description(&rw);
+	gsr_rewrite_free(&rw);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gsr_options opts = { .size = sizeof(opts), .name = "x" };
@@ -76,6 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		check_twins(&rw);
 		check_description(&rw);
+		if (rw.n_kernels)
+			check_alone(data, size, opts, &rw.kernels[rw.n_kernels - 1]);
 		gsr_rewrite_free(&rw);
 	}
 	return 0;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Priorities of single launches. In a group with a priority streams get theirs when the program
+ * creates them (device/stream.c). A default stream is created by the driver, with the least one, so
+ * its launches have theirs as an attribute; and an attribute that the program gives to a launch,
+ * which counts for more than its stream, is mapped as a stream's priority is.
+ */
+#include <string.h>
+#include "launch/raise.h"
+
+static CUresult forward_raised(const struct gi_launch *l)
+{
+	CUlaunchConfig config = *l->config;
+
+	config.hStream = l->stream;
+	return gi_real.cuLaunchKernelEx(&config, l->fn, l->params, l->extra);
+}
+
+/* The launch's own priority, as an index into the attributes; their number: it has none. */
+static unsigned int find_priority(const CUlaunchConfig *config)
+{
+	unsigned int i;
+
+	for (i = 0; i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+			break;
+	return i;
+}
+
+static void copy_config(const struct gi_launch *l, struct gi_raised *to)
+{
+	CUlaunchAttribute cooperative = {
+		.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1,
+	};
+
+	if (l->config) {
+		to->config = *l->config;
+		memcpy(to->attr, l->config->attrs, l->config->numAttrs * sizeof(*to->attr));
+	} else {
+		to->config = (CUlaunchConfig){
+			.gridDimX = l->grid[0], .gridDimY = l->grid[1], .gridDimZ = l->grid[2],
+			.blockDimX = l->block[0], .blockDimY = l->block[1],
+			.blockDimZ = l->block[2], .sharedMemBytes = l->shared,
+			.numAttrs = l->cooperative,
+		};
+		if (l->cooperative)
+			to->attr[0] = cooperative;
+	}
+	to->config.attrs = to->attr;
+}
+
+const struct gi_launch *gi_raise(const struct gi_launch *l, const struct gi_ctx *cx,
+				 struct gi_raised *to)
+{
+	unsigned int n = l->config ? l->config->numAttrs : 0, i;
+	int asked = 0, given;
+
+	if (!l->fn || n >= sizeof(to->attr) / sizeof(to->attr[0]) || (n && !l->config->attrs))
+		return l;
+	i = n ? find_priority(l->config) : 0;
+	if (i == n && !gi_is_default(l->stream))
+		return l;
+	if (i < n)
+		asked = l->config->attrs[i].value.priority;
+	given = gi_stream_priority(cx, asked);
+	/* the driver refuses what is out of range */
+	if (given == asked || asked > cx->least || asked < cx->greatest ||
+	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
+		return l;
+	copy_config(l, to);
+	if (i == n)
+		i = to->config.numAttrs++;
+	memset(&to->attr[i], 0, sizeof(to->attr[i]));
+	to->attr[i].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+	to->attr[i].value.priority = given;
+	to->l = *l;
+	to->l.config = &to->config;
+	to->l.raised = true;
+	to->l.forward = forward_raised;
+	return &to->l;
+}
