@@ -133,6 +133,11 @@ check-kcsan:
 	+selftests/qemu/debug-kernel --kcsan test
 	+selftests/qemu/debug-kernel --kcsan fuzz
 
+# dkms in a system of its own, for all kinds of kernels: downloads some 300 MB the first time
+.PHONY: check-dkms-root
+check-dkms-root:
+	@selftests/run-tests selftests/kmod/dkms-root
+
 # dkms for real, on an overlay of this system, and the module it installs in a guest
 build/test/dkms: selftests/kmod/dkms-install
 	@mkdir -p $(@D)

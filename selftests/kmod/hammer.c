@@ -16,7 +16,7 @@
 #define ROOT	CONFIG "/" DEV_NAME
 
 static atomic_bool stop;
-static atomic_ulong rounds[7];
+static atomic_ulong rounds[8];
 
 static void use(int fd, unsigned int *seed)
 {
@@ -176,6 +176,34 @@ static void *deleter(void *arg)
 	return NULL;
 }
 
+/* Triggers on pressure, of groups and devices that come and go, polled and tables read meanwhile */
+static void *watcher(void *arg)
+{
+	static const char *const dirs[] = { ROOT, ROOT "/a", ROOT "/a/b", CONFIG "/other" };
+	unsigned int seed = (uintptr_t)arg, i;
+	struct pollfd p[4];
+	char text[4096];
+	int pressure;
+
+	while (!stop) {
+		for (i = 0; i < ARRAY_SIZE(p); i++) {
+			snprintf(text, sizeof(text), "%s/gpu.pressure", dirs[rand_r(&seed) % 4]);
+			pressure = open(text, O_RDONLY | O_CLOEXEC);
+			p[i] = (struct pollfd) { .fd = gopen(), .events = POLLPRI };
+			snprintf(text, sizeof(text), "%d some 1 500000", pressure);
+			if (write(p[i].fd, text, strlen(text)) > 0)
+				rounds[7]++;
+			close(pressure);
+		}
+		poll(p, ARRAY_SIZE(p), (int)(rand_r(&seed) % 200));
+		slurp(text, sizeof(text), DEBUGFS "/other/bands");
+		slurp(text, sizeof(text), DEBUGFS "/other/slots");
+		for (i = 0; i < ARRAY_SIZE(p); i++)
+			close(p[i].fd);
+	}
+	return NULL;
+}
+
 /*
  * A processor goes and comes back, with the timer if it has it; and somebody sets the clock, which
  * no time of ours is taken from. It is right again afterwards.
@@ -222,7 +250,7 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 {
 	static void *(*const body[])(void *) = {
 		client, client, client, scribbler, scribbler, maker, writer, killer, deleter,
-		disturber,
+		disturber, watcher, watcher,
 	};
 	const char *limit = getenv("GSCHED_TEST_SECONDS");
 	int admin = test_device(), keep = gopen();
@@ -244,8 +272,9 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 		EXPECT_GT(atomic_load(&rounds[i]), 0) TH_LOG("threads of kind %u did nothing", i);
 	}
 	printf("# rounds: %lu clients, %lu scribblers, %lu groups, %lu values, %lu killed, "
-	       "%lu devices, %lu clocks\n",
-	       rounds[0], rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6]);
+	       "%lu devices, %lu clocks, %lu triggers\n",
+	       rounds[0], rounds[1], rounds[2], rounds[3], rounds[4], rounds[5], rounds[6],
+	       rounds[7]);
 	fflush(stdout);
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(1, stat_of(text, "clients"));

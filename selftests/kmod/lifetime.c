@@ -104,6 +104,16 @@ static int step_open(void)
 	return client_fd < 0;
 }
 
+/* Of a file of its own */
+static int step_trigger(void)
+{
+	int pressure = open(ROOT "/a/gpu.pressure", O_RDONLY | O_CLOEXEC), fd = gopen();
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d some 1 500000", pressure);
+	return write(fd, text, strlen(text)) < 0;
+}
+
 static int step_attach(void)
 {
 	return attach_as(client_fd, 0, &client_req);
@@ -157,6 +167,7 @@ static const struct step {
 	bool waits; /* the client's last one: somebody else has the device, or there is no event */
 } steps[] = {
 	{ "open", step_open, false },
+	{ "trigger", step_trigger, false },
 	{ "attach", step_attach, false },
 	{ "map", step_map, false },
 	{ "write of procs", step_bind, false },
