@@ -239,7 +239,8 @@ static ssize_t unmanaged_busy_store(struct device *kdev, struct device_attribute
 	gsched_unlock(dev, now);
 	return count;
 }
-static DEVICE_ATTR_RW(unmanaged_busy);
+/* Of others: root only */
+static DEVICE_ATTR_ADMIN_RW(unmanaged_busy);
 
 /* Fewer than there are: nobody is sent away, nobody comes */
 static ssize_t clients_max_show(struct device *kdev, struct device_attribute *attr, char *page)
