@@ -103,13 +103,13 @@ stop
 [ -z "$(find "$OUT/mps" -name nvidia-cuda-mps-control.pid)" ]
 ok $? "and the servers with it"
 
-echo "$$ 17" >"$OUT/pids"
+echo "$$ 17 busy 40" >"$OUT/pids"
 export FAKENVML_PIDS=$OUT/pids
 start --nvml "$B/selftests/gschedd/fakenvml.so"
 expect 0 "not managed (no gsched in them; they run with the driver's time slice)" \
 	"status: a program without gsched" "$ctl" status
-grep -qE "^ +$$ +$(cat /proc/$$/comm) +17 MiB\$" "$OUT/out"
-ok $? "with its number, name and memory"
+grep -qE "^ +$$ +$(cat /proc/$$/comm) +17 MiB +40 %$" "$OUT/out"
+ok $? "with its number, name, memory and part of the time"
 stop
 
 start
