@@ -221,7 +221,13 @@ PARAM(max_slowdown, GSC_PARAM_MAX_SLOWDOWN);
 /* Written by gschedd, which sees the programs on the GPU */
 static ssize_t unmanaged_busy_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
-	return sysfs_emit(page, "%d\n", READ_ONCE(to_device(kdev)->core.unmanaged_busy));
+	struct gsched_device *dev = to_device(kdev);
+	bool busy;
+
+	spin_lock_bh(&dev->lock);
+	busy = dev->core.unmanaged_busy;
+	spin_unlock_bh(&dev->lock);
+	return sysfs_emit(page, "%d\n", busy);
 }
 
 static ssize_t unmanaged_busy_store(struct device *kdev, struct device_attribute *attr,
@@ -239,6 +245,7 @@ static ssize_t unmanaged_busy_store(struct device *kdev, struct device_attribute
 	gsched_unlock(dev, now);
 	return count;
 }
+
 /* Of others: root only */
 static DEVICE_ATTR_ADMIN_RW(unmanaged_busy);
 
