@@ -436,7 +436,7 @@ static void note_vacant(struct sim *s, unsigned int i)
 {
 	unsigned int j;
 
-	if (s->control->sm[s->sm[i]])
+	if ((uint32_t)s->control->sm[s->sm[i]])
 		return;
 	for (j = 0; j < s->n; j++)
 		s->may_end[j] |= s->sm[j] == s->sm[i];
