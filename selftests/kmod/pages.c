@@ -138,7 +138,7 @@ TEST_F(page, leased_launch_is_found)
 	cl->slot[4].stream = 4711;
 	cl->slot[4].seq = 11;
 	ASSERT_EQ(0, attach(other, 0));
-	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/tasks/%d/slots", getpid());
+	slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/slots");
 	EXPECT_NE(NULL, strstr(text, "slot 4 seq 11 tier 0 blocks 1000 ")) TH_LOG("%s", text);
 	EXPECT_NE(NULL, strstr(text, " stream 4711"));
 	/* a worker of a quarter of an SM fits, one of the whole SM would not */
