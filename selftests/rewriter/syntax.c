@@ -104,8 +104,8 @@ static const char *const constructs[] = {
 	"!.pragma \"nounroll\";",
 	"!.section .debug_str { $L: .b8 1, 2 \n .b32 $L }", "!.alias a, b;",
 	"!.func f () .noreturn { trap; }",
-	"!.entry k2 (.param .u64 .ptr .global .align 16 p, .param .align 8 .b8 q[24]) "
-	".maxntid 256, 1, 1 .minnctapersm 2 { ret; }",
+	"!.entry k2 (.param .u64 .ptr .global .align 16 p) .maxntid 256, 1, 1 { ret; }",
+	"!.entry k2 (.param .align 8 .b8 q[24]) .minnctapersm 2 { ret; }",
 	"!.entry k2 () .pragma \"enable_smem_spilling\"; { ret; }",
 	"!.common .global .f64 d = 0d3FF0000000000000;",
 	"!.global .v4 .f32 v[2];", "!.global .f32 pi = 3.14159e0;",

@@ -187,14 +187,14 @@ CUDADRV_API CUresult cuCtxDestroy(CUcontext ctx)
 CUDADRV_API CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev,
 				      unsigned int flags)
 {
-	CUcontext ctx;
+	CUcontext ctx = NULL;
 	CUresult r;
 
 	(void)desc;
 	if (!green || flags != GREEN_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = ctx_new(&ctx, 0, dev, false);
-	if (r)
+	if (r || !ctx)
 		return r;
 	ctx->green = true;
 	*green = (CUgreenCtx)ctx;
