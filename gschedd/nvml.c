@@ -440,6 +440,18 @@ static int start_child(void)
 	return err;
 }
 
+static void watch_ready(struct source *src, uint32_t events);
+
+static void keep_watch(void)
+{
+	struct itimerspec its;
+
+	if (open_timer(&watch, watch_ready) || timerfd_gettime(watch.fd, &its) ||
+	    its.it_value.tv_sec || its.it_value.tv_nsec)
+		return;
+	set_timer(&watch, WATCH_S, WATCH_S);
+}
+
 static int ask(void)
 {
 	bool others = collect_uuids();
@@ -461,6 +473,7 @@ static int ask(void)
 	asked = true;
 	asked_ns = now_ns();
 	set_timer(&deadline, DEADLINE_S, 0);
+	keep_watch();		/* it ends the process when that is not needed any more */
 	return 0;
 }
 
@@ -492,20 +505,15 @@ static void watch_ready(struct source *src, uint32_t events)
 	if (asked || now_ns() - asked_ns < STAY_NS)
 		return;
 	end_child();
-	/* the module does not say when its bands change */
-	if (opt.arbiter != ARBITER_MODULE)
+	/* a killed child is waited for; the module does not say when its bands change */
+	if (!child_pid && opt.arbiter != ARBITER_MODULE)
 		set_timer(&watch, 0, 0);
 }
 
 void nvml_watch(void)
 {
-	struct itimerspec its;
-
-	if (!*opt.nvml || (opt.arbiter != ARBITER_MODULE && !needs_watch()) ||
-	    open_timer(&watch, watch_ready) ||
-	    timerfd_gettime(watch.fd, &its) || its.it_value.tv_sec || its.it_value.tv_nsec)
-		return;
-	set_timer(&watch, WATCH_S, WATCH_S);
+	if (*opt.nvml && (opt.arbiter == ARBITER_MODULE || needs_watch()))
+		keep_watch();
 }
 
 bool nvml_wait(struct conn *conn, const struct gsp_header *h)
