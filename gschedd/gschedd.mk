@@ -75,7 +75,8 @@ $(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lsmartcols
 
-$(B)/selftests/gschedd/nvml $(B)/selftests/gschedd/bands $(B)/test/kmod/band: | $(B)/selftests/gschedd/fakenvml.so
+$(addprefix $(B)/,$(addprefix selftests/gschedd/,nvml bands) test/kmod/band): | \
+	$(B)/selftests/gschedd/fakenvml.so
 $(B)/selftests/gschedd/fakenvml.so: $(B)/obj/selftests/gschedd/fakenvml.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^

@@ -5,7 +5,7 @@
  * keep a GPU busy.
  *
  * Queries are made for status requests, and each second while bands give way, by a separate
- * process, because a driver may hang. It stays for some seconds, since NVML takes long to start.
+ * process, because a driver may hang. It stays for some seconds, so that NVML is not started anew.
  * The status waits for an answer, a second at most, and uses it for a second. The library is
  * optional; its declarations here follow NVIDIA's NVML API reference (nvmlProcessInfo_t of the _v3
  * calls, nvmlProcessUtilizationSample_t).

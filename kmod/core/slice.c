@@ -206,8 +206,8 @@ static void keep_promises(struct gsc_device *dev, u32 latency)
 
 /*
  * Beside busy programs that nobody manages, which have the driver's slice each time, a band with
- * the shortest one would stand still (measured: 0.1 instead of 105 kernels a second). Those above
- * wait for the slices of those anyway.
+ * the shortest one would stand still (measured: 0.1 instead of 105 kernels a second).
+ * Bands above wait for the slices of those programs anyway.
  */
 static void lower_slices(struct gsc_device *dev, u32 latency)
 {
