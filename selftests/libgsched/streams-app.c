@@ -497,6 +497,20 @@ static void blocks(CUstream s)
 	DO(cuGraphDestroy(graph));
 }
 
+/* A kernel that fails: its launch has not, and each later call has its error. */
+static void fails(CUstream s)
+{
+	CUdeviceptr good = memory;
+
+	memory = 64;
+	launch(s);
+	memory = good;
+	for (int i = 0; i < 2; i++)
+		printf("%d ", (int)cuStreamSynchronize(s));
+	printf("%d\n", (int)cuMemsetD32(memory, 0, 1));
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	CUstream s, blocking[2];
@@ -552,6 +566,8 @@ int main(int argc, char **argv)
 			untracked(s, blocking[0]);
 		else if (!strcmp(argv[i], "slow-launch"))
 			slow_launch(s);
+		else if (!strcmp(argv[i], "fails"))
+			fails(s);
 		else if (!strcmp(argv[i], "queues"))
 			puts(getenv("CUDA_DEVICE_MAX_CONNECTIONS") ?: "none");
 		else if (!strcmp(argv[i], "functions")) {

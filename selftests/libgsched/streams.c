@@ -93,6 +93,28 @@ static void order(void)
 	fake_stop(&f);
 }
 
+/* A kernel may have failed before its launch, of several calls, is over: the launch has not. */
+static void failed_meanwhile(void)
+{
+	static char *const what[] = { APP, "kernels", "fails", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(!alone.status && strstr(alone.text, "700 700 700"), "a kernel that fails");
+	for (unsigned int i = 1; i <= 3; i++) {
+		char delays[16];
+
+		snprintf(delays, sizeof(delays), "%u:5000", i);
+		setenv("VGPU_DELAYS", delays, 1);
+		begin(GSCHED_LEASE_NONE, 0);
+		run(true, what, &r);
+		same(&r, &alone, "a kernel that fails at once");
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK], "as a twin");
+		fake_stop(&f);
+	}
+	unsetenv("VGPU_DELAYS");
+}
+
 /*
  * In a group with a priority the program's own keep their order, above all that programs without
  * one have
@@ -561,6 +583,7 @@ int main(void)
 	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "8", 1);
 	order();
+	failed_meanwhile();
 	priorities();
 	default_streams();
 	wings();

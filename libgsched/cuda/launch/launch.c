@@ -77,10 +77,11 @@ static CUresult forward_shared(const struct gi_launch *l)
 
 /*
  * The caller keeps other threads from enqueueing between these calls. *@launched: the twin was
- * enqueued, even if an error is returned.
+ * enqueued, even if an error is returned. *@failed: that error is of the kernels, perhaps of this
+ * one already, and every later call returns it, too.
  */
 static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i,
-			    bool *launched)
+			    bool *launched, bool *failed)
 {
 	const uint64_t whole = s->cx->client->sms * GSCHED_CAPSM;
 	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
@@ -132,19 +133,21 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	op[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op[1].writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
 	op[1].writeValue.value = s->seq;
-	return gi_real.cuStreamBatchMemOp_v2(l->stream, 2, op, 0);
+	rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 2, op, 0);
+	*failed = rc && gi_real.cuStreamQuery(l->stream) == rc;
+	return rc;
 }
 
 static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsigned int i,
-			    bool *launched)
+			    bool *launched, bool *failed)
 {
 	struct gi_stream_guard guard;
 	CUresult rc;
 
-	*launched = false;
+	*launched = *failed = false;
 	if (!gi_stream_lock(&guard, l->stream))
 		return CUDA_ERROR_NOT_READY;
-	rc = submit_twin(l, s, i, launched);
+	rc = submit_twin(l, s, i, launched, failed);
 	gi_stream_unlock(&guard);
 	return rc;
 }
@@ -711,7 +714,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
 	_Atomic int *inside = NULL;
-	bool launched = false, clean = false;
+	bool launched = false, failed = false, clean = false;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
@@ -778,7 +781,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		inside = gi_twin_launch_begin(c, s, l->stream);
 		clean = gi_control_claim(cx, slot);
 		set_carveout(c, s);
-		rc = clean ? launch_twin(l, s, slot, &launched) : CUDA_ERROR_NOT_READY;
+		rc = clean ? launch_twin(l, s, slot, &launched, &failed) : CUDA_ERROR_NOT_READY;
 		if (rc)
 			gi_twin_launch_end(inside);
 	} else {
@@ -787,10 +790,13 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	if (rc) {
 		if (s->submitted)
 			gsched_complete(c->g, slot, s->seq, 0, true);
-			/* launched without its gate: neither context nor slot is usable any more */
+			/*
+			 * launched without its gate: neither context nor slot is usable any more.
+			 * The launch itself did not fail if its kernel did.
+			 */
 		if (launched) {
 			gi_slot_lose(c, slot);
-			return rc;
+			return failed ? CUDA_SUCCESS : rc;
 		}
 		if (clean)
 			gi_control_release(cx, slot);
