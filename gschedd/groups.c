@@ -429,7 +429,7 @@ int group_get(struct group *group, const char *file, char *buf, size_t size)
 	if (f < 0)
 		return f;
 	gsc_tick(&group->dev->core, now_ns());	/* brings statistics up to date */
-	gsc_device_count(&group->dev->core, now_ns());
 	device_settle(group->dev);
+	gsc_device_count(&group->dev->core, now_ns());
 	return gsc_group_show(group->core, f, buf, size) < 0 ? -EIO : 0;
 }

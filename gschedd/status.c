@@ -349,8 +349,8 @@ static void add_device(cJSON *list, struct device *dev, const struct conn *to)
 	struct group *g;
 
 	gsc_tick(&dev->core, now_ns());	/* brings statistics up to date */
-	gsc_device_count(&dev->core, now_ns());
 	device_settle(dev);
+	gsc_device_count(&dev->core, now_ns());
 	uuid_text(dev->decl.uuid, uuid);
 	cJSON_AddItemToArray(list, o);
 	cJSON_AddStringToObject(o, "name", dev->decl.name);

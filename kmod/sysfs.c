@@ -293,11 +293,12 @@ static DEVICE_ATTR_ADMIN_RO(stat);
 static ssize_t events_show(struct device *kdev, struct device_attribute *attr, char *page)
 {
 	struct gsched_device *dev = to_device(kdev);
+	u64 now = gsched_lock(dev);
 	int len;
 
-	spin_lock_bh(&dev->lock);
+	gsc_device_count(&dev->core, now);
 	len = gsc_group_show(&dev->core.root, GSC_FILE_GPU_EVENTS, page, PAGE_SIZE);
-	spin_unlock_bh(&dev->lock);
+	gsched_unlock(dev, now);
 	return len;
 }
 static DEVICE_ATTR_ADMIN_RO(events);

@@ -45,6 +45,9 @@ static void enter(struct gsc_contest *contest, struct gsc_share *share)
 	else
 		contest->first = share;
 	contest->last = share;
+	contest->lo += share->lo;
+	contest->hi += share->hi;
+	contest->firm += share->firm;
 }
 
 static u32 at_level(const struct gsc_share *share, u64 level)
@@ -56,102 +59,124 @@ static u32 at_level(const struct gsc_share *share, u64 level)
 	return part < share->lo ? share->lo : (u32)part;
 }
 
-static u64 sum_at_level(const struct gsc_contest *contest, u64 level)
-{
-	const struct gsc_share *share;
-	u64 sum = 0;
+/* What all have at a level; how many could have more, and their weights */
+struct reading {
+	u64 sum, weights;
+	u32 n;
+};
 
-	for (share = contest->first; share; share = share->next)
-		sum += at_level(share, level);
-	return sum;
-}
-
-/*
- * A level above @low, where @missing are left. @step: the next one at which anybody has more, as it
- * also is where that may be all; else one at which about so many more are had
- */
-static u64 raise(const struct gsc_contest *contest, u64 low, u64 high, u64 missing, bool *step)
+static void read_level(const struct gsc_contest *contest, u64 level, struct reading *at)
 {
+	u64 sum = 0, weights = 0;
 	const struct gsc_share *share;
-	u64 next = high, weights = 0;
-	u32 at, n = 0;
+	u32 part, n = 0;
 
 	for (share = contest->first; share; share = share->next) {
-		at = at_level(share, low);
-		if (at == share->hi)
+		part = at_level(share, level);
+		sum += part;
+		if (part == share->hi)
 			continue;
 		weights += share->weight;
 		n++;
-		next = min(next, div_u64(((u64)(at + 1) << LEVEL_SHIFT) + share->weight - 1,
-					 share->weight));
 	}
-	*step |= missing < n;
-	if (*step || !weights)
-		return next;
-	low += div64_u64((missing << LEVEL_SHIFT) + weights - 1, weights);
-	*step = low <= next;
-	return *step ? next : min(low, high - 1);
+	*at = (struct reading){ sum, weights, n };
+}
+
+/* The next level above @low at which anybody has more, @high at most */
+static u64 next_step(const struct gsc_contest *contest, u64 low, u64 high)
+{
+	const struct gsc_share *share;
+	u64 more;
+
+	for (share = contest->first; share; share = share->next) {
+		more = (u64)at_level(share, low) + 1;
+		if (more <= share->hi)
+			high = min(high, div_u64((more << LEVEL_SHIFT) + share->weight - 1,
+						 share->weight));
+	}
+	return high;
 }
 
 /*
- * Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all
- * that must be, lo is shared
+ * The highest level at which all together have @amount at most, which is less than they can use.
+ * The next one is guessed from what is missing and the weights of those who can have more; near
+ * the end, and after a guess that was too high or changed nothing, it is the next at which anybody
+ * has more. Halving bounds the number of rounds. @sum: what they have there
  */
-static void divide(struct gsc_contest *contest, u32 amount)
+static noinline u64 find_level(const struct gsc_contest *contest, u64 amount, u64 *sum)
 {
-	u64 low = 0, high = 0, sum = 0, least = 0, level, at;
-	struct gsc_share *share;
-	bool step, over = false;
+	const struct gsc_share *share = contest->first;
+	u64 low = 0, high = 0, level;
+	struct reading at = { contest->lo, 0, 0 }, next;
+	bool missed = false, step;
 	u32 n = 0;
 
-	for (share = contest->first; share; share = share->next) {
-		share->got = share->hi;
-		sum += share->hi;
-		least += share->lo;
-	}
-	if (sum <= amount)
-		return;
-	if (least > amount) {
-		for (share = contest->first; share; share = share->next) {
-			share->hi = share->lo;
-			share->lo = share->firm;
-		}
-	}
-	share = contest->first;
-	if (!share->next) {
-		share->got = max(min(share->hi, amount), share->lo);
-		return;
-	}
-	/* there everyone has all it can use, and that is more than there is */
-	for (; share; share = share->next)
+	/* at @high everyone has all it can use */
+	for (; share; share = share->next) {
 		high = max(high, (u64)((share->hi << LEVEL_SHIFT) / share->weight + 1));
-	sum = sum_at_level(contest, low);
-	while (high - low > 1 && sum != amount) {
-		/* halving bounds the number of rounds */
-		step = over;
+		if (share->lo == share->hi)
+			continue;
+		at.weights += share->weight;
+		at.n++;
+	}
+	while (high - low > 1 && at.sum != amount) {
+		step = false;
+		level = (low + high) / 2;
 		if (n++ % 4 < 3) {
-			level = raise(contest, low, high, amount - sum, &step);
-		} else {
-			level = (low + high) / 2;
-			step = false;
+			step = missed || amount - at.sum < at.n;
+			level = step || !at.weights ? high :
+				low + div64_u64(((amount - at.sum) << LEVEL_SHIFT) +
+						at.weights - 1, at.weights);
+			level = step ? next_step(contest, low, high) : min(level, high - 1);
 		}
-		at = sum_at_level(contest, level);
-		over = at > amount;
-		if (over) {
+		read_level(contest, level, &next);
+		missed = next.sum > amount || next.sum == at.sum;
+		if (next.sum > amount) {
 			high = level;
 			low = step ? high - 1 : low;
 		} else {
 			low = level;
-			sum = at;
+			at = next;
 		}
 	}
-	for (share = contest->first; share; share = share->next) {
-		share->got = at_level(share, low);
-		if (sum < amount && at_level(share, low + 1) > share->got) {
-			share->got++;
-			sum++;
+	*sum = at.sum;
+	return low;
+}
+
+/*
+ * Weighted max-min; what is left by rounding goes to the first in the list. Without enough for all
+ * that must be, lo is shared. The contest is over then.
+ */
+static void divide(struct gsc_contest *contest, u32 amount)
+{
+	struct gsc_share *share;
+	u64 level, sum;
+
+	if (contest->lo > amount) {
+		for (share = contest->first; share; share = share->next) {
+			share->hi = share->lo;
+			share->lo = share->firm;
+		}
+		contest->hi = contest->lo;
+		contest->lo = contest->firm;
+	}
+	share = contest->first;
+	if (contest->hi <= amount) {
+		for (; share; share = share->next)
+			share->got = share->hi;
+	} else if (!share->next) {
+		share->got = max(min(share->hi, amount), share->lo);
+	} else {
+		level = find_level(contest, amount, &sum);
+		for (; share; share = share->next) {
+			share->got = at_level(share, level);
+			if (sum < amount && at_level(share, level + 1) > share->got) {
+				share->got++;
+				sum++;
+			}
 		}
 	}
+	*contest = (struct gsc_contest){ NULL };
 }
 
 static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group *group, u64 stamp)
@@ -197,6 +222,7 @@ static bool can_run(const struct gsc_task *task)
 static void prepare_client(struct gsc_client *client, u64 stamp)
 {
 	client->run.seen = stamp;
+	client->run.next = NULL;
 	client->run.need = 0;
 	client->run.full = 0;
 	client->run.use = 0;
@@ -206,14 +232,37 @@ static void prepare_client(struct gsc_client *client, u64 stamp)
 	client->run.closed = false;
 }
 
+/*
+ * The clients with tasks, by rank, as all tasks of a client have the same. @several: some of them
+ * have one rank
+ */
+static struct gsc_client *line_up(const struct gsc_band *band, bool *several)
+{
+	struct gsc_client *first = NULL, *last = NULL, *client;
+	struct gsc_task *task;
+
+	*several = false;
+	list_for_each_entry(task, &band->tasks, node) {
+		client = task->client;
+		if (client->run.seen == band->stamp)
+			continue;
+		prepare_client(client, band->stamp);
+		client->run.rank = task->rank;
+		if (!last)
+			first = client;
+		else
+			last->run.next = client;
+		*several |= last && last->run.rank == task->rank;
+		last = client;
+	}
+	return first;
+}
+
 static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 {
 	struct gsc_client *client = task->client;
-	struct gsc_device *dev = client->dev;
-	struct gsc_group *group = client->seat;
 	u32 sms;
 
-	task->want = min(task->want, dev->sms * GSCHED_CAPSM);
 	/* a max that is smaller than a worker is a fraction */
 	if (client->run.closed || (band->fractional && !can_run(task)))
 		task->want = 0;
@@ -229,11 +278,8 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 		client->run.fixed = gsc_sms(task->want);
 	}
 	sms = gsc_sms(task->want);
-	client->run.use = min(client->run.use + sms, dev->sms);
-	if (sms > client->run.full) {
-		group->run.demand = min(group->run.demand + sms - client->run.full, dev->sms);
-		client->run.full = sms;
-	}
+	client->run.use = min(client->run.use + sms, client->dev->sms);
+	client->run.full = max(client->run.full, sms);
 	client->run.need = max(client->run.need, gsc_sms(min(task->need, task->want)));
 }
 
@@ -272,20 +318,24 @@ static void reset(struct gsc_band *band)
 	band->lend_ns = U64_MAX;
 }
 
-static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
+static void prepare_tasks(struct gsc_band *band)
+{
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node)
+		prepare_task(band, task);
+}
+
+static void prepare(struct gsc_band *band, struct tree *tree, struct gsc_client *first, bool holds)
 {
 	struct gsc_client *client;
 	u64 stamp = band->stamp;
-	struct gsc_task *task;
 
 	memset(tree->first, 0, sizeof(tree->first));
 	tree->depth = 0;
-	list_for_each_entry(task, &band->tasks, node) {
-		tree_add(band, tree, task->client->seat, stamp);
-		if (task->client->run.seen != stamp)
-			prepare_client(task->client, stamp);
-		prepare_task(band, task);
-	}
+	for (client = first; client; client = client->run.next)
+		tree_add(band, tree, client->seat, stamp);
+	prepare_tasks(band);
 	if (gsc_standby_is_used(gsc_band_device(band)))
 		prepare_claims(band, tree, stamp);
 	if (!band->n_holds)
@@ -303,18 +353,21 @@ static void prepare(struct gsc_band *band, struct tree *tree, bool holds)
  * the sum is more than there is, all are scaled down alike. Claims leave one SM, or whoever is not
  * guaranteed anything might wait for ever.
  */
-static void guarantee(struct tree *tree)
+static void guarantee(struct tree *tree, struct gsc_client *first)
 {
 	struct gsc_group_run *run, *up;
-	struct gsc_share *share;
+	struct gsc_client *client;
 	struct gsc_group *group;
 	int depth;
 	u32 need;
 
+	for (client = first; client; client = client->run.next) {
+		run = &client->seat->run;
+		run->demand = min(run->demand + client->run.full, client->dev->sms);
+	}
 	for (depth = tree->depth; depth >= 0; depth--)
 		for (group = tree->first[depth]; group; group = group->run.next_level) {
 			run = &group->run;
-			run->contest.first = NULL;
 			run->asked = run->demand;
 			run->claimed_below = false;
 			run->leaves_one = false;
@@ -333,9 +386,7 @@ static void guarantee(struct tree *tree)
 			if (run->leaves_one)
 				run->demand = max(run->asked, min(run->demand, run->cap - 1));
 			run->demand = max(run->demand, min(run->claim, run->cap));
-			for (share = run->contest.first; share; share = share->next)
-				run->reserve += share->hi;
-			run->reserve = min(max(run->reserve, need), run->demand);
+			run->reserve = min(max(run->contest.hi, need), run->demand);
 			run->share.lo = 0;
 			run->share.firm = 0;
 			run->share.hi = run->reserve;
@@ -364,12 +415,6 @@ static void guarantee(struct tree *tree)
 								run->reserve);
 		}
 	}
-}
-
-static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *task)
-{
-	task = list_next_entry(task, node);
-	return list_entry_is_head(task, &band->tasks, node) ? NULL : task;
 }
 
 static void take(struct gsc_client *client, u32 sms, bool hold)
@@ -419,61 +464,46 @@ static u32 owed(const struct gsc_group *group)
 static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind kind)
 {
 	bool hold = kind == CONTEST_HOLD;
-	struct gsc_device *dev = gsc_band_device(band);
-	struct gsc_share *share;
-	struct gsc_group *group;
+	struct gsc_group *root = &gsc_band_device(band)->root, *group;
+	u32 room, firm;
 	int depth;
 
 	for (depth = tree->depth; depth >= 0; depth--) {
 		for (group = tree->first[depth]; group; group = group->run.next_level) {
 			struct gsc_group_run *run = &group->run;
-			u32 room = run->cap - min(run->cap, run->used);
-			u32 lo = 0, hi = 0, firm = 0, beside;
+			const struct gsc_contest *below = &run->contest;
 
-			for (share = run->contest.first; share; share = share->next) {
-				share->hi = max(share->lo, min(share->hi, dev->sms));
-				firm += share->firm;
-				lo += share->lo;
-				hi += share->hi;
-			}
+			room = run->cap - min(run->cap, run->used);
 			/*
 			 * what lower ranks are guaranteed is claimed here too, though only they
 			 * will take it
 			 */
-			run->share.firm = max(firm, hold && band->guarantees ?
-							    owed(group) : unfilled(group, kind));
-			beside = hold ? run->share.firm - firm : 0;
-			run->share.hi = max(run->share.firm, min(room, hi + beside));
-			run->share.lo = max(run->share.firm, min(lo, run->share.hi));
-			run->beside = beside;
+			firm = 0;
+			if (band->guarantees)
+				firm = hold ? owed(group) : unfilled(group, kind);
+			firm = max(firm, below->firm);
+			run->beside = hold ? firm - below->firm : 0;
+			run->share.firm = firm;
+			run->share.hi = max(firm, min(room, below->hi + run->beside));
+			run->share.lo = max(firm, min(below->lo, run->share.hi));
 			run->share.weight = group->weight;
 			run->share.got = 0;
 			if (group->parent && run->share.hi)
 				enter(&group->parent->run.contest, &run->share);
 		}
 	}
-	dev->root.run.share.got = dev->root.run.share.hi;
+	root->run.share.got = root->run.share.hi;
 	for (depth = 0; depth <= tree->depth; depth++)
 		for (group = tree->first[depth]; group; group = group->run.next_level)
 			divide(&group->run.contest,
 			       group->run.share.got - min(group->run.share.got, group->run.beside));
 }
 
-static void new_contest(struct tree *tree)
-{
-	struct gsc_group *group;
-	int depth;
-
-	for (depth = 0; depth <= tree->depth; depth++)
-		for (group = tree->first[depth]; group; group = group->run.next_level)
-			group->run.contest.first = NULL;
-}
-
 static void enter_client(struct gsc_client *client, u32 lo, u32 hi)
 {
 	client->run.share.firm = 0;
 	client->run.share.lo = lo;
-	client->run.share.hi = hi;
+	client->run.share.hi = max(lo, min(hi, client->dev->sms));
 	client->run.share.weight = GSC_WEIGHT_DEFAULT;
 	enter(&client->seat->run.contest, &client->run.share);
 }
@@ -496,25 +526,18 @@ static u32 spare_use(const struct gsc_client *client)
 	return use - min(use, gsc_sms(client->alloc));
 }
 
-/*
- * The clients of one rank, @from being the first task of it. Returns the stamp of those that took
- * part
- */
-static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
-			   enum contest_kind kind)
+/* Among the clients of one rank, from @from up to @end. Whoever takes no part gets nothing */
+static void contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_client *from,
+			    const struct gsc_client *end, enum contest_kind kind)
 {
 	struct gsc_client *client;
-	u64 stamp = ++gsc_band_device(band)->stamp;
-	struct gsc_task *task;
 
-	new_contest(tree);
-	for (task = from; task && task->rank == from->rank; task = next_task(band, task)) {
-		client = task->client;
-		if (!client->run.need || client->run.seen == stamp)
+	for (client = from; client != end; client = client->run.next) {
+		client->run.share.got = 0;
+		if (!client->run.need)
 			continue;
 		if (kind == CONTEST_LEND && !gsc_standby_may_borrow(band, client))
 			continue;
-		client->run.seen = stamp;
 		if (kind == CONTEST_SPARE || kind == CONTEST_LEND)
 			enter_client(client, 0, spare_use(client));
 		else
@@ -522,7 +545,6 @@ static u64 contest_clients(struct gsc_band *band, struct tree *tree, struct gsc_
 				     client->run.need);
 	}
 	contend(band, tree, kind);
-	return stamp;
 }
 
 /*
@@ -542,53 +564,42 @@ static u32 serve_lone(struct gsc_client *client, u32 room, bool spare)
 	return got;
 }
 
-/* Several clients, or something is guaranteed: the same for the tasks from @from to @end */
-static noinline void serve_several(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
-				   const struct gsc_task *end, enum contest_kind kind)
+/* Several clients, or something is guaranteed: the same for those from @from to @end */
+static noinline void serve_several(struct gsc_band *band, struct tree *tree,
+				   struct gsc_client *from, const struct gsc_client *end,
+				   enum contest_kind kind)
 {
 	bool spare = kind != CONTEST_KEEP, fixed = false;
 	struct gsc_client *client;
-	struct gsc_task *task;
-	u64 stamp;
+	u32 got;
 
-	for (task = from; task != end; task = next_task(band, task))
-		fixed |= task->client->run.fixed != 0;
+	for (client = from; client != end; client = client->run.next)
+		fixed |= client->run.fixed != 0;
 	if (fixed && !spare) {
-		contest_clients(band, tree, from, CONTEST_FAIR);
-		for (task = from; task != end; task = next_task(band, task))
-			if (task->client->run.need)
-				task->client->run.fair = task->client->run.share.got;
+		contest_clients(band, tree, from, end, CONTEST_FAIR);
+		for (client = from; client != end; client = client->run.next)
+			client->run.fair = client->run.share.got;
 	}
-	stamp = contest_clients(band, tree, from, kind);
-	for (task = from; task != end; task = next_task(band, task)) {
-		client = task->client;
-		if (client->run.seen != stamp)
-			continue;
-		client->run.seen = 0;
-		client->alloc += client->run.share.got * GSCHED_CAPSM;
+	contest_clients(band, tree, from, end, kind);
+	for (client = from; client != end; client = client->run.next) {
+		got = client->run.share.got;
+		client->alloc += got * GSCHED_CAPSM;
 		if (!fixed || spare)
-			client->run.fair += client->run.share.got;
-		take(client, client->run.share.got, false);
+			client->run.fair += got;
+		take(client, got, false);
 	}
 }
 
-/*
- * Serve the clients of one rank, @from being the first task of it. Returns the first of the next
- * rank
- */
-static struct gsc_task *serve_rank(struct gsc_band *band, struct tree *tree, struct gsc_task *from,
-				   enum contest_kind kind)
+/* Serve the clients of one rank, @from being the first. Returns the first of the next rank */
+static struct gsc_client *serve_rank(struct gsc_band *band, struct tree *tree,
+				     struct gsc_client *from, enum contest_kind kind)
 {
-	bool lone = !band->guarantees;
-	struct gsc_task *end = from;
+	struct gsc_client *end = from->run.next;
 
-	do {
-		lone &= end->client == from->client;
-		end = next_task(band, end);
-	} while (end && end->rank == from->rank);
-	if (lone)
-		take(from->client, serve_lone(from->client, room_above(from->client),
-					      kind != CONTEST_KEEP), false);
+	while (end && end->run.rank == from->run.rank)
+		end = end->run.next;
+	if (end == from->run.next && !band->guarantees)
+		take(from, serve_lone(from, room_above(from), kind != CONTEST_KEEP), false);
 	else
 		serve_several(band, tree, from, end, kind);
 	return end;
@@ -602,8 +613,6 @@ static u32 serve_holds(struct gsc_band *band, struct tree *tree, u32 rank)
 	struct gsc_client *client;
 	u32 has, sms, n = 0;
 
-	if (!lone)
-		new_contest(tree);
 	list_for_each_entry(client, &band->active, active) {
 		if (!client->hold_units || client->hold_rank != rank)
 			continue;
@@ -726,51 +735,41 @@ static bool assign(struct gsc_client *client)
 	return fed;
 }
 
-static void serve(struct gsc_band *band, struct tree *tree, bool holds)
+static void serve(struct gsc_band *band, struct tree *tree, struct gsc_client *first, bool holds)
 {
 	const struct gsc_group *root = &gsc_band_device(band)->root;
-	struct gsc_task *first = NULL, *task;
 	u32 left = holds ? band->n_holds : 0;
 	s64 hold = -1, below = (s64)U32_MAX + 1;
+	struct gsc_client *client;
 
-	if (!list_empty(&band->tasks))
-		first = list_first_entry(&band->tasks, struct gsc_task, node);
-	for (task = first;;) {
+	for (client = first;;) {
 		if (left && hold < 0)
 			hold = next_hold(band, below);
-		if (!task && hold < 0)
+		if (!client && hold < 0)
 			break;
-		below = max(hold, task ? (s64)task->rank : -1);
-		if (task && task->rank == below)
-			task = serve_rank(band, tree, task, CONTEST_KEEP);
+		below = max(hold, client ? (s64)client->run.rank : -1);
+		if (client && client->run.rank == below)
+			client = serve_rank(band, tree, client, CONTEST_KEEP);
 		if (hold == below) {
 			left -= serve_holds(band, tree, (u32)hold);
 			hold = -1;
 		}
 	}
-	for (task = first; task && root->run.used < root->run.cap;)
-		task = serve_rank(band, tree, task, CONTEST_SPARE);
-	for (task = band->claims ? first : NULL; task && root->run.used < root->run.cap;)
-		task = serve_rank(band, tree, task, CONTEST_LEND);
+	for (client = first; client && root->run.used < root->run.cap;)
+		client = serve_rank(band, tree, client, CONTEST_SPARE);
+	for (client = band->claims ? first : NULL; client && root->run.used < root->run.cap;)
+		client = serve_rank(band, tree, client, CONTEST_LEND);
 }
 
 /*
- * Each rank has one client, at most one holds capacity, and nothing but the device limits anybody:
- * nothing is shared, and no group has to be looked at.
+ * At most one client holds capacity, and nothing but the device limits anybody. Where each rank has
+ * one client, too, nothing is shared, and no group has to be looked at.
  */
-static bool is_flat(const struct gsc_band *band)
+static bool is_unlimited(const struct gsc_band *band)
 {
 	const struct gsc_device *dev = gsc_band_device(band);
-	const struct gsc_task *task, *last = NULL;
 
-	if (dev->n_limits || gsc_has_plan(dev) || band->n_holds > 1)
-		return false;
-	list_for_each_entry(task, &band->tasks, node) {
-		if (last && last->rank == task->rank && last->client != task->client)
-			return false;
-		last = task;
-	}
-	return true;
+	return !dev->n_limits && !gsc_has_plan(dev) && band->n_holds <= 1;
 }
 
 static u32 serve_hold(struct gsc_client *client, u32 room)
@@ -782,12 +781,11 @@ static u32 serve_hold(struct gsc_client *client, u32 room)
 	return got;
 }
 
-/* The same as serve() where the band is flat */
-static void serve_flat(struct gsc_band *band, bool holds)
+/* The same as serve() where nothing is shared */
+static void serve_flat(struct gsc_band *band, struct gsc_client *first, bool holds)
 {
 	struct gsc_client *client, *holder = NULL;
 	u32 left = gsc_band_device(band)->sms;
-	struct gsc_task *task;
 
 	if (band->n_holds)
 		list_for_each_entry(client, &band->active, active) {
@@ -795,19 +793,9 @@ static void serve_flat(struct gsc_band *band, bool holds)
 			if (holds && client->hold_units)
 				holder = client;
 		}
-	client = NULL;
-	list_for_each_entry(task, &band->tasks, node) {
-		if (!client || task->client != client)
-			prepare_client(task->client, band->stamp);
-		client = task->client;
-		prepare_task(band, task);
-	}
-	client = NULL;
-	list_for_each_entry(task, &band->tasks, node) {
-		if (task->client == client)
-			continue;
-		client = task->client;
-		if (holder && holder->hold_rank > task->rank) {
+	prepare_tasks(band);
+	for (client = first; client; client = client->run.next) {
+		if (holder && holder->hold_rank > client->run.rank) {
 			left -= serve_hold(holder, left);
 			holder = NULL;
 		}
@@ -815,15 +803,8 @@ static void serve_flat(struct gsc_band *band, bool holds)
 	}
 	if (holder)
 		left -= serve_hold(holder, left);
-	client = NULL;
-	list_for_each_entry(task, &band->tasks, node) {
-		if (!left)
-			return;
-		if (task->client == client)
-			continue;
-		client = task->client;
+	for (client = first; client && left; client = client->run.next)
 		left -= serve_lone(client, left, true);
-	}
 }
 
 /* Of the claims, what is not used and not lent */
@@ -853,16 +834,16 @@ static void count_kept(struct gsc_band *band, struct tree *tree)
 				min(group->run.kept_free, group->parent->run.kept_free);
 }
 
-static noinline void share_in_tree(struct gsc_band *band, bool holds)
+static noinline void share_in_tree(struct gsc_band *band, struct gsc_client *first, bool holds)
 {
 	struct gsc_group *group;
 	struct tree tree;
 	int depth;
 
-	prepare(band, &tree, holds);
+	prepare(band, &tree, first, holds);
 	if (band->guarantees)
-		guarantee(&tree);
-	serve(band, &tree, holds);
+		guarantee(&tree, first);
+	serve(band, &tree, first, holds);
 	if (band->claims)
 		count_kept(band, &tree);
 	for (depth = tree.depth; band->fractional && depth >= 0; depth--)
@@ -875,17 +856,18 @@ static noinline void share_in_tree(struct gsc_band *band, bool holds)
 /* Returns how many clients have tasks and got nothing */
 static u32 share_out(struct gsc_band *band, bool holds)
 {
-	struct gsc_client *client;
+	struct gsc_client *client, *first;
 	u32 starving = 0;
+	bool several;
 
 	reset(band);
-	if (is_flat(band))
-		serve_flat(band, holds);
+	first = line_up(band, &several);
+	if (is_unlimited(band) && !several)
+		serve_flat(band, first, holds);
 	else
-		share_in_tree(band, holds);
-	list_for_each_entry(client, &band->active, active)
-		if (client->n_tasks)
-			starving += !assign(client);
+		share_in_tree(band, first, holds);
+	for (client = first; client; client = client->run.next)
+		starving += !assign(client);
 	return starving;
 }
 

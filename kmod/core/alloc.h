@@ -16,8 +16,10 @@ struct gsc_share {
 	u32 weight, got;
 };
 
+/* Those that share; what they must and can have together */
 struct gsc_contest {
 	struct gsc_share *first, *last;
+	u32 lo, hi, firm;
 };
 
 /* In SMs, of the run whose stamp is in @seen */
@@ -41,6 +43,8 @@ struct gsc_group_run {
 
 struct gsc_client_run {
 	u64 seen;
+	struct gsc_client *next;	/* of those with tasks, by rank */
+	u32 rank;
 	struct gsc_share share;
 	/*
 	 * in SMs: for its largest task, for all side by side, for an opaque one that runs; as if

@@ -60,7 +60,6 @@ void gsc_client_activate(struct gsc_client *client)
 	while (after != &band->active && client_nr(after) > client->nr)
 		after = after->prev;
 	list_add(&client->active, after);
-	client->dev->n_listed++;
 }
 
 void gsc_client_deactivate(struct gsc_client *client)
@@ -68,7 +67,6 @@ void gsc_client_deactivate(struct gsc_client *client)
 	if (list_empty(&client->active))
 		return;
 	list_del_init(&client->active);
-	client->dev->n_listed--;
 	if (!list_empty(&client->band->active))
 		return;
 	/* no order() will say so */
@@ -102,8 +100,10 @@ static void enter_band(struct gsc_client *client, struct gsc_band *band)
 	client->band = band;
 	gsc_policy_moved(client);
 	list_add_tail(&client->member, &band->members);
-	list_for_each_entry(task, &client->tasks, peer)
+	list_for_each_entry(task, &client->tasks, peer) {
 		list_add_tail(&task->node, &band->tasks);
+		band->n_running += task->state == GSC_TASK_RUNNING;
+	}
 	band->n_active += client->n_tasks != 0;
 	band->n_tasks += client->n_tasks;
 	band->n_opaque += client->n_opaque;
@@ -180,8 +180,10 @@ static void leave_band(struct gsc_client *client)
 	struct gsc_band *band = client->band;
 	struct gsc_task *task;
 
-	list_for_each_entry(task, &client->tasks, peer)
+	list_for_each_entry(task, &client->tasks, peer) {
 		list_del_init(&task->node);
+		band->n_running -= task->state == GSC_TASK_RUNNING;
+	}
 	band->n_active -= client->n_tasks != 0;
 	band->n_tasks -= client->n_tasks;
 	band->n_opaque -= client->n_opaque;

@@ -14,10 +14,10 @@ static bool check_seat(const struct gsc_client *client)
 {
 	const struct gsc_group *own = client->group, *user = own->parent;
 	const struct gsc_client *other;
-	u32 n = 0, units = 0, weight = 0;
+	u32 n = 0, weight = 0;
 
-	if (own != &client->own || own->current_units != client->current_units || !own->weight ||
-	    own->priority > client->home->priority || own->latency_us != client->home->latency_us)
+	if (own != &client->own || !own->weight || own->priority > client->home->priority ||
+	    own->latency_us != client->home->latency_us)
 		return false;
 	if (!gsc_is_server(client) && client->seat != own &&
 	    (client->seat != client->home || user != client->home ||
@@ -29,14 +29,13 @@ static bool check_seat(const struct gsc_client *client)
 			continue;
 		if (user != other->own.parent && !gsc_is_server(client))
 			return false;
-		units += other->current_units;
 		weight = max(weight, other->own.weight);
 		n++;
 	}
 	if (user == client->home)
 		return n <= 1 || gsc_is_server(client);
-	return n > 1 && user->parent == client->home && user->current_units == units &&
-	       user->weight == weight && own->depth < GSC_DEPTH_MAX;
+	return n > 1 && user->parent == client->home && user->weight == weight &&
+	       own->depth < GSC_DEPTH_MAX;
 }
 
 /* gpu.pressure counts it as what it is */
@@ -192,7 +191,7 @@ static int check_active(const struct gsc_device *dev)
 {
 	const struct gsc_client *client, *last_client;
 	const struct gsc_band *band, *last = NULL;
-	u32 clients, with_tasks = 0, listed = 0, n;
+	u32 clients, with_tasks = 0, n;
 
 	list_for_each_entry(band, &dev->bands, node) {
 		n = 0;
@@ -211,7 +210,6 @@ static int check_active(const struct gsc_device *dev)
 		if (n != band->n_active || list_empty(&band->busy) != list_empty(&band->active))
 			return 102;
 		with_tasks += n;
-		listed += clients;
 		last_client = NULL;
 		list_for_each_entry(client, &band->active, active) {
 			if (client->band != band || (last_client && client->nr <= last_client->nr))
@@ -227,7 +225,7 @@ static int check_active(const struct gsc_device *dev)
 			return 105;
 		last = band;
 	}
-	return with_tasks == dev->n_active && listed == dev->n_listed && !dev->marked ? 0 : 106;
+	return with_tasks == dev->n_active && !dev->marked ? 0 : 106;
 }
 
 /*
@@ -491,7 +489,7 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 {
 	const struct gsc_client *client;
 	const struct gsc_task *task;
-	u32 tasks = 0, opaque = 0;
+	u32 tasks = 0, running = 0, opaque = 0;
 	int ret;
 
 	list_for_each_entry(client, &band->members, member) {
@@ -512,8 +510,9 @@ static int check_windows(const struct gsc_device *dev, const struct gsc_band *ba
 		if (task->client->band != band)
 			return 22;
 		tasks--;
+		running += task->state == GSC_TASK_RUNNING;
 	}
-	return tasks || opaque != band->n_opaque ? 24 : 0;
+	return tasks || running != band->n_running || opaque != band->n_opaque ? 24 : 0;
 }
 
 /*

@@ -98,6 +98,12 @@ enum gsc_event {
 	GSC_EVENT_COUNT
 };
 
+struct gsc_counts {
+	u64 tasks;			/* that ended */
+	u64 cancelled;
+	u64 changes[GSC_CHANGES];	/* of windows, by enum gsc_change */
+};
+
 struct gsc_stats {
 	struct gsc_sum capsm;	/* capacity granted and used, by time */
 	struct gsc_sum demanded;	/* demand.c: by its largest task; what capsm.min promised */
@@ -106,9 +112,7 @@ struct gsc_stats {
 	struct gsc_sum ran;	/* task time by the GPU's clock */
 	struct gsc_sum paced;	/* the same of paced launches, in a slot or not */
 	struct gsc_sum wait;	/* submit to grant */
-	u64 tasks;		/* tasks ended */
-	u64 changes[GSC_CHANGES];	/* of windows, by enum gsc_change */
-	u64 cancelled;
+	struct gsc_counts counts;
 	u64 events[GSC_EVENT_COUNT];
 };
 
@@ -154,7 +158,8 @@ struct gsc_group {
 	u32 latency_us;			/* gpu.latency_target_us, 0 none */
 	char band[32];			/* gpu.band, "" the parent's */
 	u32 clients;			/* attached directly; of users and clients 0 */
-	u32 current_units;		/* granted now in all bands, with everything below */
+	/* granted now in all bands, with everything below; not of users and clients */
+	u32 current_units;
 	/* clients with tasks, likewise; not of users and clients */
 	u32 n_demanding;
 	struct gsc_stats stats;		/* with everything below */
@@ -290,7 +295,7 @@ struct gsc_band {
 	struct list_head tasks;		/* active ones, sorted by the policy */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
-	u32 n_tasks, n_opaque;		/* in @tasks; of these, not of tier block */
+	u32 n_tasks, n_running, n_opaque;	/* in @tasks; of these, granted; not of tier block */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* others make way for it, until the next order() */
@@ -379,8 +384,9 @@ struct gsc_client {
 	u32 window;			/* of all its running tasks of tier block; 0 without one */
 	u32 current_units;		/* what it counts for in the groups above it */
 	u64 charged;			/* time up to which usage and demand are charged */
-	/* that its groups have not been charged yet: unit-ns, and time with capacity */
+	/* that its groups have not been charged yet: unit-ns, and time with capacity; counts */
 	u64 demanded, used, granted_ns;
+	struct gsc_counts counts;
 	bool waits, runs;		/* as counted in gsc_group.pressure */
 	/* capacity kept free for its next task (the hold): what it has is made up to this */
 	u32 hold_units;
@@ -455,7 +461,6 @@ struct gsc_device {
 	u32 n_clients;			/* servers included */
 	u32 n_programs;			/* servers excluded */
 	u32 n_active;			/* clients with tasks */
-	u32 n_listed;			/* clients that are in the lists of active ones */
 	u32 n_bands, n_lower;		/* bands with clients; those of them that are lower */
 	bool unmanaged_busy;			/* gsc_device_set_unmanaged() */
 	u32 param[GSC_PARAM_COUNT];

@@ -91,7 +91,7 @@ int gsc_delay_show(const struct gsc_delays *delays, char *buf, size_t size);	/* 
 #define GSC_DEMANDED_MAX	BIT_ULL(62)
 void gsc_demand_charge_long(struct gsc_client *client, u64 ns);
 void gsc_demand_shrink(struct gsc_client *client);	/* its largest task left the list */
-void gsc_used_charge(struct gsc_client *client, u64 ns, u32 units);
+void gsc_used_charge_long(struct gsc_client *client, u64 ns, u32 units);
 void gsc_client_flush(struct gsc_client *client);	/* before its groups change, or are read */
 /* A client's first task begins; its last one ended */
 void gsc_promise_begin(struct gsc_client *client);
@@ -153,8 +153,22 @@ u32 gsc_standby_claim(const struct gsc_band *band, const struct gsc_group *group
 bool gsc_standby_may_borrow(const struct gsc_band *band, const struct gsc_client *client);
 
 /* pressure.c */
-/* its tasks or its activity may have changed */
-void gsc_pressure_update(struct gsc_client *client);
+/* Its tasks or its activity may have changed: @waits some of it waits for capacity */
+void gsc_pressure_set(struct gsc_client *client, bool waits, bool runs);
+static inline void gsc_pressure_update(struct gsc_client *client)
+{
+	bool waits = client->activity == GSCHED_ACTIVITY_WAITING;
+	bool runs = client->activity == GSCHED_ACTIVITY_BUSY || client->current_units;
+
+	/* tasks are granted in the order of their arrival */
+	if (client->n_tasks)
+		waits |= !client->current_units ||
+			 list_last_entry(&client->tasks, struct gsc_task, peer)->state ==
+				 GSC_TASK_WAITING;
+	if (waits != client->waits || runs != client->runs)
+		gsc_pressure_set(client, waits, runs);
+}
+
 void gsc_pressure_leave(struct gsc_client *client);	/* before it leaves its group */
 int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size);
 void gsc_event(struct gsc_group *group, enum gsc_event event);

@@ -14,15 +14,20 @@
 
 void gsc_client_flush(struct gsc_client *client)
 {
+	const struct gsc_counts *counts = &client->counts;
 	struct gsc_group *group;
+	int i;
 
-	if (!client->demanded && !client->granted_ns)
-		return;
 	for (group = client->group; group; group = group->parent) {
 		gsc_sum_add_units(&group->stats.demanded, client->demanded);
 		gsc_sum_add_units(&group->stats.capsm, client->used);
 		gsc_sum_add(&group->stats.granted, client->granted_ns, GSCHED_CAPSM);
+		group->stats.counts.tasks += counts->tasks;
+		group->stats.counts.cancelled += counts->cancelled;
+		for (i = 0; i < GSC_CHANGES; i++)
+			group->stats.counts.changes[i] += counts->changes[i];
 	}
+	client->counts = (struct gsc_counts){ 0 };
 	client->demanded = 0;
 	client->used = 0;
 	client->granted_ns = 0;
@@ -37,15 +42,10 @@ void gsc_demand_charge_long(struct gsc_client *client, u64 ns)
 		gsc_sum_add(&group->stats.demanded, ns, client->demand);
 }
 
-void gsc_used_charge(struct gsc_client *client, u64 ns, u32 units)
+void gsc_used_charge_long(struct gsc_client *client, u64 ns, u32 units)
 {
 	struct gsc_group *group;
 
-	if (ns < GSC_DEMAND_NS_MAX && client->used < GSC_DEMANDED_MAX) {
-		client->used += ns * units;
-		client->granted_ns += ns;
-		return;
-	}
 	gsc_client_flush(client);
 	for (group = client->group; group; group = group->parent) {
 		gsc_sum_add(&group->stats.capsm, ns, units);

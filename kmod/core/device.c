@@ -30,19 +30,14 @@ void gsc_hold_drop(struct gsc_client *client)
 	client->hold_until = 0;
 }
 
-static void expire_holds(struct gsc_device *dev)
+static void expire_holds(struct gsc_device *dev, struct gsc_band *band)
 {
 	struct gsc_client *client;
-	struct gsc_band *band;
 
-	list_for_each_entry(band, &dev->busy, busy) {
-		if (!band->n_holds)
-			continue;
-		list_for_each_entry(client, &band->active, active)
-			if (client->hold_units &&
-			    (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
-				gsc_hold_drop(client);
-	}
+	list_for_each_entry(client, &band->active, active)
+		if (client->hold_units &&
+		    (client->hold_until <= dev->now || dev->mode == GSCHED_MODE_TEMPORAL))
+			gsc_hold_drop(client);
 }
 
 static bool whole_device(const struct gsc_group *group)
@@ -107,19 +102,24 @@ static void update_leases(struct gsc_device *dev)
 	}
 }
 
-static void update_timer(struct gsc_device *dev)
+/* When @band has to be looked at again, 0 never */
+static u64 timer_of(const struct gsc_band *band)
 {
+	u64 when = gsc_earlier(band->again, band->watch);
 	const struct gsc_client *client;
-	const struct gsc_band *band;
-	u64 when = gsc_earlier(dev->turn_timer, dev->pass_timer);
 
-	list_for_each_entry(band, &dev->busy, busy) {
-		when = gsc_earlier(gsc_earlier(band->again, band->watch), when);
-		if (!band->n_holds)
-			continue;
+	if (band->n_holds)
 		list_for_each_entry(client, &band->active, active)
 			when = gsc_earlier(client->hold_until, when);
-	}
+	return when;
+}
+
+/* @when: that of all bands */
+static void update_timer(struct gsc_device *dev, u64 when)
+{
+	const struct gsc_client *client;
+
+	when = gsc_earlier(gsc_earlier(dev->turn_timer, dev->pass_timer), when);
 	if (dev->policy == &gsc_policy_plan)
 		when = gsc_earlier(when, dev->data.plan.until);
 	list_for_each_entry(client, &dev->resuming, resuming)
@@ -152,24 +152,6 @@ static void start_holds(struct gsc_device *dev)
 				gsc_hold_start(client);
 }
 
-static bool has_anything(const struct gsc_client *client)
-{
-	return client->n_tasks || client->hold_units || client->current_units;
-}
-
-/* Those who have nothing any more leave the lists that decisions walk */
-static void deactivate(struct gsc_device *dev)
-{
-	struct gsc_client *client, *next_client;
-	struct gsc_band *band, *next_band;
-
-	list_for_each_entry_safe(band, next_band, &dev->busy, busy) {
-		list_for_each_entry_safe(client, next_client, &band->active, active)
-			if (!has_anything(client))
-				gsc_client_deactivate(client);
-	}
-}
-
 /* False: the policy was replaced */
 static bool order_tasks(struct gsc_device *dev)
 {
@@ -177,6 +159,8 @@ static bool order_tasks(struct gsc_device *dev)
 	struct gsc_band *band;
 
 	list_for_each_entry(band, &dev->busy, busy) {
+		if (band->n_holds)
+			expire_holds(dev, band);
 		policy->order(band, dev->now);
 		if (policy != &gsc_policy_hpf && !gsc_policy_check(band))
 			return false;
@@ -184,26 +168,22 @@ static bool order_tasks(struct gsc_device *dev)
 	return true;
 }
 
-/* The last operations of a decision have set when the next one has to be */
-static void note_granted(struct gsc_device *dev)
+/* The policy's last operation of a decision, which says when the next one has to be */
+static void note_granted(struct gsc_device *dev, struct gsc_band *band)
 {
 	const struct gsc_policy *policy = dev->policy;
-	struct gsc_band *band;
 
-	list_for_each_entry(band, &dev->busy, busy) {
-		if (policy->granted)
-			policy->granted(band, dev->now);
-		/* hpf takes the place of others: tests check it, nothing could replace it */
-		if (policy != &gsc_policy_hpf && band->again && band->again <= dev->now) {
-			gsc_policy_replace(dev, "band->again asks for a decision in the past");
-			return;
-		}
-	}
+	if (policy->granted)
+		policy->granted(band, dev->now);
+	/* hpf takes the place of others: tests check it, nothing could replace it */
+	if (policy != &gsc_policy_hpf && band->again && band->again <= dev->now)
+		gsc_policy_replace(dev, "band->again asks for a decision in the past");
 }
 
 static void decide(struct gsc_device *dev)
 {
-	struct gsc_band *band;
+	struct gsc_band *band, *next;
+	u64 when = 0;
 	bool stale;
 
 	dev->marked = false;
@@ -220,7 +200,6 @@ static void decide(struct gsc_device *dev)
 	dev->bands_stale = false;
 	if (stale)
 		gsc_bands_update(dev);
-	expire_holds(dev);
 	if (!order_tasks(dev))
 		return;
 	if (dev->mode == GSCHED_MODE_TEMPORAL && !gsc_turn_temporal(dev))
@@ -232,20 +211,19 @@ static void decide(struct gsc_device *dev)
 		gsc_allocate(band);
 		gsc_tasks_evict(band);
 	}
-	list_for_each_entry(band, &dev->busy, busy)
+	list_for_each_entry_safe(band, next, &dev->busy, busy) {
 		gsc_tasks_grant(band);
-	note_granted(dev);
-	if (dev->submitted)
-		list_for_each_entry(band, &dev->busy, busy)
+		note_granted(dev, band);
+		if (dev->submitted)
 			gsc_tasks_measure(band);
+		when = gsc_earlier(timer_of(band), when);
+	}
 	dev->submitted = false;
 	if (stale) {
 		update_leases(dev);
 		gsc_bands_publish(dev);
 	}
-	update_timer(dev);
-	if (dev->n_listed > dev->n_active)
-		deactivate(dev);
+	update_timer(dev, when);
 }
 
 /* Once more where the policy was replaced */
@@ -361,7 +339,7 @@ static void leave(struct gsc_client *client, u32 window, u64 now)
 	gsc_client_flush(client);
 	gsc_hold_drop(client);
 	gsc_band_leave(client);
-	add_current(client->group, -client->current_units);
+	add_current(client->home, -client->current_units);
 	client->current_units = 0;
 	client->window = 0;
 	gsc_pressure_leave(client);
@@ -396,7 +374,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	/* what it used so far was the old group's */
 	gsc_client_charge(client);
 	gsc_client_count(client, now);
-	add_current(client->group, -client->current_units);
+	add_current(client->home, -client->current_units);
 	gsc_pressure_leave(client);
 	if (client->n_tasks)
 		gsc_promise_end(client);
@@ -404,7 +382,7 @@ void gsc_client_move(struct gsc_client *client, struct gsc_group *group, u64 now
 	gsc_client_seat(client, group);
 	if (client->n_tasks)
 		gsc_promise_begin(client);
-	add_current(client->group, client->current_units);
+	add_current(client->home, client->current_units);
 	gsc_pressure_update(client);
 	gsc_policy_moved(client);
 	gsc_hold_drop(client);

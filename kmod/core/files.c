@@ -360,6 +360,8 @@ static int show_plan(const struct gsc_group *group, char *buf, size_t size)
 
 static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 {
+	const struct gsc_counts *counts = &stats->counts;
+
 	return scnprintf(buf, size,
 			 "usage_usec %llu\n"
 			 "capsm_usec %llu\n"
@@ -374,9 +376,9 @@ static int show_stat(const struct gsc_stats *stats, char *buf, size_t size)
 			 "demanded_usec %llu\n"
 			 "promised_usec %llu\n",
 			 stats->granted.us, stats->capsm.us, stats->ran.us, stats->paced.us,
-			 stats->tasks, stats->changes[GSC_GRANT], stats->changes[GSC_EVICT],
-			 stats->changes[GSC_GROW],
-			 stats->wait.us, stats->cancelled, stats->demanded.us, stats->promised.us);
+			 counts->tasks, counts->changes[GSC_GRANT], counts->changes[GSC_EVICT],
+			 counts->changes[GSC_GROW], stats->wait.us, counts->cancelled,
+			 stats->demanded.us, stats->promised.us);
 }
 
 int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf, size_t size)

@@ -147,7 +147,6 @@ static void hold_user(struct gsc_client *holder)
 	group_setup(user, holder->dev);
 	place_below(user, holder->home);
 	do {
-		user->current_units += client->own.current_units;
 		place(client, user);
 		client = list_next_entry(client, peers);
 	} while (client != holder);

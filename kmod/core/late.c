@@ -151,10 +151,11 @@ static bool has_others(const struct workers *workers, const struct gsc_client *c
 /* Who could help a task: the lowest level with workers, those of its own level */
 struct helpers {
 	const struct gsc_policy *policy;
+	bool targets;			/* latency targets count */
 	u32 lowest, level;
 	const struct gsc_task *first;	/* of its own level */
 	bool counted;			/* those of its own level were looked at */
-	struct workers all, untargeted;
+	struct workers targeted, untargeted;
 };
 
 /* False: nobody has workers */
@@ -171,35 +172,21 @@ static bool find_lowest(const struct gsc_band *band, struct helpers *helpers)
 	return false;
 }
 
-static bool is_last_of_level(const struct gsc_band *band, const struct helpers *helpers,
-			     const struct gsc_task *task)
-{
-	task = list_next_entry(task, node);
-	return list_entry_is_head(task, &band->tasks, node) ||
-	       level_under(helpers->policy, task) != helpers->level;
-}
-
 static void find_equals(const struct gsc_band *band, struct helpers *helpers)
 {
 	const struct gsc_task *task = helpers->first;
 
 	helpers->counted = true;
-	helpers->all = (struct workers){ NULL, false };
+	helpers->targeted = (struct workers){ NULL, false };
 	helpers->untargeted = (struct workers){ NULL, false };
-	/* one task alone has no equals */
-	if (is_last_of_level(band, helpers, task))
-		return;
 	/* more than several would change nothing */
-	while (!helpers->untargeted.several) {
-		if (has_workers(task)) {
-			note_worker(&helpers->all, task->client);
-			if (helpers->policy != &gsc_policy_plan || !has_target(task))
-				note_worker(&helpers->untargeted, task->client);
-		}
-		if (is_last_of_level(band, helpers, task))
-			break;
-		task = list_next_entry(task, node);
-	}
+	for (; !helpers->untargeted.several && !list_entry_is_head(task, &band->tasks, node) &&
+	       level_under(helpers->policy, task) == helpers->level;
+	     task = list_next_entry(task, node))
+		if (has_workers(task))
+			note_worker(helpers->targets && has_target(task) ? &helpers->targeted :
+									   &helpers->untargeted,
+				    task->client);
 }
 
 static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
@@ -216,7 +203,8 @@ static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
 		find_equals(band, helpers);
 	if (kind == GSC_HELP_TARGET)
 		return helpers->untargeted.first;
-	return has_others(has_target(task) ? &helpers->all : &helpers->untargeted, task->client);
+	return has_others(&helpers->untargeted, task->client) ||
+	       (helpers->targets && has_target(task) && has_others(&helpers->targeted, task->client));
 }
 
 /* For a task that others can help, and that is or will be late at @late. True: it is the one */
@@ -226,13 +214,16 @@ typedef bool (*found_fn)(struct gsc_band *band, struct gsc_task *task, u64 late,
 static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind *how, u64 now,
 				      found_fn found)
 {
-	struct helpers helpers = { .policy = gsc_band_device(band)->policy };
-	bool targets = helpers.policy == &gsc_policy_plan, helped;
+	struct helpers helpers;
+	bool helped;
 	const struct gsc_help *help = &band->help;
 	struct gsc_task *task;
 	u32 level, kind;
 	u64 late;
 
+	helpers.policy = gsc_band_device(band)->policy;
+	helpers.targets = helpers.policy == &gsc_policy_plan;
+	helpers.first = NULL;
 	if (!find_lowest(band, &helpers) && !help->until)
 		return NULL;
 	list_for_each_entry(task, &band->tasks, node) {
@@ -245,7 +236,7 @@ static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind 
 		if (!can_be_late(task))
 			continue;
 		helped = help->until && help->id == task->id;
-		kind = helped || targets ? GSC_HELP_TARGET : GSC_HELP_RANK;
+		kind = helped || helpers.targets ? GSC_HELP_TARGET : GSC_HELP_RANK;
 		for (; kind <= GSC_HELP_EQUAL; kind++) {
 			/* who makes way already has no workers */
 			if (!(helped && help->kind == kind) &&
@@ -337,9 +328,15 @@ static void begin_help(struct gsc_band *band, struct gsc_task *task, enum gsc_he
 	task->late = true;
 }
 
+/*
+ * A kernel is late, and others are helpers, only while they run. Those that are new wait until one
+ * that is helped has ended
+ */
 static bool may_help(const struct gsc_band *band)
 {
-	return band->n_tasks > 1 && gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL;
+	u32 n = band->help.until ? band->n_tasks : band->n_running;
+
+	return n > 1 && gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL;
 }
 
 void gsc_late_watch(struct gsc_band *band, u64 now)

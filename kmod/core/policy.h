@@ -97,7 +97,6 @@ const struct gsc_policy *gsc_policy_find(const char *name);	/* NULL unknown */
 struct gsc_wfq_queue {
 	u64 seen;			/* stamp of the decision that @next to @fresh are of */
 	struct gsc_group *next, *prev;	/* queues of the band, by turn */
-	u64 used;			/* virtual time since the last decision */
 	u64 sum;			/* weights of what is active directly below */
 	/* virtual to real time while it has the device, 16 bits behind the point */
 	u64 pace;
@@ -106,14 +105,13 @@ struct gsc_wfq_queue {
 	u64 bar, top_bar;
 	u32 n;				/* active clients, directly */
 	u32 rank;
-	bool listed, counted, known;	/* in the list; in its parent's sum; has a virtual time */
 	/* wants no more than its share, or all can have what they want */
 	bool content;
 	/* a max above it leaves it less than its share of the device */
 	bool bounded;
 	bool fresh;			/* was not active at the last decision */
 	u64 band;			/* gsc_wfq_band.id of the band that the rest is of */
-	u64 vtime, ended;		/* and when its last task ended */
+	u64 vtime, ended;		/* and when its last task ended, 0 never */
 };
 
 struct gsc_wfq_client {

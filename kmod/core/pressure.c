@@ -104,7 +104,7 @@ static noinline void pass(struct gsc_pressure *pressure, u64 now)
 	pressure->period_end = last + PERIOD_NS;
 }
 
-static void set_state(struct gsc_client *client, bool waits, bool runs)
+void gsc_pressure_set(struct gsc_client *client, bool waits, bool runs)
 {
 	u32 waiting = waits - client->waits, running = runs - client->runs;
 	struct gsc_group *group;
@@ -120,25 +120,10 @@ static void set_state(struct gsc_client *client, bool waits, bool runs)
 	client->runs = runs;
 }
 
-void gsc_pressure_update(struct gsc_client *client)
-{
-	const struct gsc_task *last;
-	bool waits = client->activity == GSCHED_ACTIVITY_WAITING;
-	bool runs = client->activity == GSCHED_ACTIVITY_BUSY || client->current_units;
-
-	/* tasks are granted in the order of their arrival */
-	if (client->n_tasks) {
-		last = list_last_entry(&client->tasks, struct gsc_task, peer);
-		waits |= last->state == GSC_TASK_WAITING || !client->current_units;
-	}
-	if (waits != client->waits || runs != client->runs)
-		set_state(client, waits, runs);
-}
-
 void gsc_pressure_leave(struct gsc_client *client)
 {
 	if (client->waits || client->runs)
-		set_state(client, false, false);
+		gsc_pressure_set(client, false, false);
 }
 
 u64 gsc_pressure_ns(const struct gsc_group *group, int kind, u64 now)
@@ -183,7 +168,7 @@ int gsc_events_show(const struct gsc_group *group, char *buf, size_t size)
 	int len, i;
 
 	len = scnprintf(buf, size, "evictions %llu\n",
-			(unsigned long long)stats->changes[GSC_EVICT]);
+			(unsigned long long)stats->counts.changes[GSC_EVICT]);
 	for (i = 0; i < GSC_EVENT_COUNT; i++)
 		len += scnprintf(buf + len, size - (size_t)len, "%s %llu\n", event_name[i],
 				 (unsigned long long)stats->events[i]);

@@ -18,6 +18,7 @@
 #include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -90,6 +91,9 @@ typedef __s64 s64;
 /* both, and stores before later loads */
 #define smp_mb()			__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
+
+#define check_mul_overflow(a, b, to)	__builtin_mul_overflow(a, b, to)
+#define check_add_overflow(a, b, to)	__builtin_add_overflow(a, b, to)
 
 static inline u64 div_u64(u64 dividend, u32 divisor)
 {

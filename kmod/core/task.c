@@ -63,7 +63,10 @@ static void sum_add_ns(struct gsc_sum *sum, u64 ns)
 /* @ns times @units more, where that fits */
 static u64 saturated(u64 usage, u64 ns, u32 units)
 {
-	return ns <= div_u64(U64_MAX - usage, units) ? usage + ns * units : U64_MAX;
+	u64 more;
+
+	return check_mul_overflow(ns, (u64)units, &more) ||
+	       check_add_overflow(usage, more, &usage) ? U64_MAX : usage;
 }
 
 /*
@@ -89,7 +92,12 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 		return;
 	if (client->dev->policy->charge)
 		client->dev->policy->charge(client, ns * most);
-	gsc_used_charge(client, ns, most);
+	if (ns < GSC_DEMAND_NS_MAX && client->used < GSC_DEMANDED_MAX) {
+		client->used += ns * most;
+		client->granted_ns += ns;
+	} else {
+		gsc_used_charge_long(client, ns, most);
+	}
 }
 
 static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
@@ -102,6 +110,7 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 	gsc_client_charge(task->client);
 	if (why == GSC_GRANT) {
 		task->state = GSC_TASK_RUNNING;
+		task->client->band->n_running++;
 		task->granted = dev->now;
 		waited = dev->now - task->submitted;
 		/* adopted in this commit: it did not wait, but has run since its launch */
@@ -116,10 +125,9 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 	old = task->window;
 	task->window = window;
 	task->evictions += why == GSC_EVICT;
-	for (group = task->client->group; group; group = group->parent) {
-		group->stats.changes[why]++;
-		sum_add_ns(&group->stats.wait, waited);
-	}
+	task->client->counts.changes[why]++;
+	for (group = waited ? task->client->group : NULL; group; group = group->parent)
+		gsc_sum_add(&group->stats.wait, waited, GSCHED_CAPSM);
 	dev->n_events += why == GSC_EVICT;
 	gsc_page_window(task);
 	if (why == GSC_EVICT && task->client->cl_page)
@@ -160,7 +168,7 @@ static void settle_client(struct gsc_client *client)
 		return;
 	gsc_client_charge(client);
 	client->current_units = units;
-	for (group = client->group; group; group = group->parent)
+	for (group = client->home; group; group = group->parent)
 		group->current_units += units - old;
 }
 
@@ -178,7 +186,7 @@ void gsc_tasks_evict(struct gsc_band *band)
 
 void gsc_tasks_grant(struct gsc_band *band)
 {
-	struct gsc_client *client;
+	struct gsc_client *client, *next;
 	struct gsc_task *task;
 	u32 window;
 
@@ -192,10 +200,13 @@ void gsc_tasks_grant(struct gsc_band *band)
 		if (window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
-	list_for_each_entry(client, &band->active, active) {
+	list_for_each_entry_safe(client, next, &band->active, active) {
 		if (client->n_tasks || client->current_units)
 			settle_client(client);
 		gsc_pressure_update(client);
+		/* whoever has nothing any more costs the next decisions nothing */
+		if (!client->n_tasks && !client->current_units && !client->hold_units)
+			gsc_client_deactivate(client);
 	}
 }
 
@@ -262,6 +273,7 @@ void gsc_task_end(struct gsc_task *task)
 	list_del_init(&task->node);
 	list_del_init(&task->peer);
 	band->n_tasks--;
+	band->n_running -= task->state == GSC_TASK_RUNNING;
 	if (!--client->n_tasks) {
 		client->demand = 0;
 		band->n_active--;
@@ -529,11 +541,10 @@ int gsc_complete(struct gsc_client *client, const struct gsched_complete *req, u
 	ran = task->state == GSC_TASK_RUNNING && !(req->flags & GSCHED_COMPLETE_CANCEL);
 	if (ran)
 		task->ran = min((u64)req->ran_ns, dev->now - task->granted);
-	for (group = client->group; group; group = group->parent) {
-		group->stats.tasks += ran;
-		group->stats.cancelled += !ran;
-		sum_add_ns(&group->stats.ran, task->ran);
-	}
+	client->counts.tasks += ran;
+	client->counts.cancelled += !ran;
+	for (group = task->ran ? client->group : NULL; group; group = group->parent)
+		gsc_sum_add(&group->stats.ran, task->ran, GSCHED_CAPSM);
 	/* what is cancelled may go on, under what its client then submits */
 	if (gsc_delay_is_measured(task))
 		gsc_delay_end(task, ran);
@@ -573,7 +584,7 @@ void gsc_client_leased(struct gsc_client *client, const struct gsc_leased *now_s
 	client->leased = *now_says;
 	client->leased_at = dev->now;
 	for (group = client->group; group; group = group->parent) {
-		group->stats.tasks += tasks;
+		group->stats.counts.tasks += tasks;
 		sum_add_ns(&group->stats.granted, ns);
 		sum_add_ns(&group->stats.ran, ns);
 		sum_add_ns(&group->stats.capsm, usage);

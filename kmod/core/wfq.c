@@ -85,15 +85,11 @@ static struct gsc_wfq_queue *visit(struct gsc_group *group, u64 band, u64 stamp)
 	if (queue->seen == stamp)
 		return queue;
 	queue->seen = stamp;
-	queue->used = 0;
 	queue->sum = 0;
 	queue->want = 0;
 	queue->n = 0;
-	queue->listed = false;
-	queue->counted = false;
 	queue->fresh = true;
-	queue->known = queue->band == band;
-	if (!queue->known) {
+	if (queue->band != band) {
 		queue->vtime = 0;
 		queue->ended = 0;
 	}
@@ -104,6 +100,7 @@ static struct gsc_wfq_queue *visit(struct gsc_group *group, u64 band, u64 stamp)
 /* Usage up to now, of those too that ended their last task since the last decision */
 static void collect_usage(struct gsc_band *band, u64 stamp)
 {
+	u32 units = device_units(gsc_band_device(band));
 	struct gsc_wfq_band *state = &band->data.wfq;
 	struct gsc_wfq_client *data;
 	struct gsc_wfq_queue *queue;
@@ -115,22 +112,25 @@ static void collect_usage(struct gsc_band *band, u64 stamp)
 		data = &client->data.wfq;
 		if (!data->round)
 			continue;
-		queue->known = true;
-		queue->vtime = max(queue->vtime, data->vtime);
-		queue->used +=
-			virtual_ns(take_used(&data->used, device_units(client->dev)), data->pace);
+		queue->vtime = max(queue->vtime, data->vtime) +
+			       virtual_ns(take_used(&data->used, units), data->pace);
 		queue->ended = max(queue->ended, client->last_end);
 		if (data->round == state->round)
 			queue->fresh = false;
 	}
 }
 
-/* @group's weight counts for its parent, and so on up to the root */
-static void count_weight(struct gsc_group *group, u64 band, u64 stamp)
+/* @weight counts for @group; if it is the first there, that of @group for its parent, and so on */
+static void add_weight(struct gsc_group *group, u32 weight, u64 band, u64 stamp)
 {
-	for (; group->parent && !queue_of(group)->counted; group = group->parent) {
-		queue_of(group)->counted = true;
-		visit(group->parent, band, stamp)->sum += group->weight;
+	struct gsc_wfq_queue *queue;
+	bool first = true;
+
+	for (; group && first; group = group->parent) {
+		queue = visit(group, band, stamp);
+		first = !queue->sum;
+		queue->sum += weight;
+		weight = group->weight;
 	}
 }
 
@@ -141,8 +141,7 @@ static void add_task(struct gsc_band *band, struct queues *queues, const struct 
 	struct gsc_group *group = task->client->home;
 	struct gsc_wfq_queue *queue = queue_of(group);
 
-	if (!queue->listed) {
-		queue->listed = true;
+	if (!queue->n) {
 		queue->next = NULL;
 		queue->prev = queues->last;
 		if (queues->last)
@@ -151,13 +150,12 @@ static void add_task(struct gsc_band *band, struct queues *queues, const struct 
 			queues->first = group;
 		queues->last = group;
 		queues->n++;
-		count_weight(group, band->data.wfq.id, stamp);
 	}
 	if (data->seen != stamp) {
 		data->seen = stamp;
 		data->want = 0;
 		queue->n++;
-		queue->sum += GSC_WEIGHT_DEFAULT;
+		add_weight(group, GSC_WEIGHT_DEFAULT, band->data.wfq.id, stamp);
 	}
 	if (task->demand > data->want) {
 		queue->want += task->demand - data->want;
@@ -182,8 +180,10 @@ static void find_share(struct gsc_group *group)
 
 	pace = min(div_u64(PACE_ONE * queue->sum, queue->n * GSC_WEIGHT_DEFAULT), PACE_MAX);
 	for (;; group = group->parent) {
-		most = min(most, group->max);
-		within = min(within, part_of(group->max, pace));
+		if (group->max != GSC_MAX_UNLIMITED) {
+			most = min(most, group->max);
+			within = min(within, part_of(group->max, pace));
+		}
 		if (!group->parent)
 			break;
 		pace = max(min(div_u64(pace * queue_of(group->parent)->sum, group->weight),
@@ -211,7 +211,6 @@ static u64 prepare_queues(struct gsc_band *band, const struct queues *queues)
 	for (group = queues->first; group; group = queue_of(group)->next) {
 		queue = queue_of(group);
 		find_share(group);
-		queue->vtime += queue->used;
 		wanted += queue->want;
 	}
 	for (group = queues->first; group; group = queue_of(group)->next) {
@@ -231,7 +230,7 @@ static u64 prepare_queues(struct gsc_band *band, const struct queues *queues)
 static void set_vtime(const struct gsc_wfq_band *state, struct gsc_wfq_queue *queue, u64 now)
 {
 	if (queue->content ||
-	    (queue->fresh && (!queue->known || now - queue->ended > state->quantum)))
+	    (queue->fresh && (!queue->ended || now - queue->ended > state->quantum)))
 		queue->vtime = max(queue->vtime, state->vtime);
 }
 
@@ -359,9 +358,6 @@ static void order(struct gsc_band *band, u64 now)
 	state->round = stamp;
 	list_for_each_entry(client, &band->active, active) {
 		queue = queue_of(client->home);
-		if (!queue->listed)
-			queue->vtime += queue->used;
-		queue->used = 0;
 		client->data.wfq.vtime = queue->vtime;
 		if (!client->n_tasks)
 			continue;
@@ -412,7 +408,8 @@ static void granted(struct gsc_band *band, u64 now)
 	u64 units, speed, last_speed = 0, limit;
 	const struct gsc_task *task;
 
-	if (list_empty(&band->tasks))
+	/* nobody is overtaken */
+	if (band->n_tasks < 2)
 		return;
 	task = list_first_entry(&band->tasks, struct gsc_task, node);
 	while (!list_entry_is_head(task, &band->tasks, node)) {

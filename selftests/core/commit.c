@@ -91,7 +91,8 @@ static void between_two_commits(void)
 	EXPECT(gsc_complete(&client[1], &end, clock_ns) == 0);
 	EXPECT(commit() == 1);
 	EXPECT(n_grant == 1 && !n_evict && task(0, 0)->window == ALL);
-	EXPECT(group[1].stats.cancelled == 1 && !group[1].stats.tasks);
+	gsc_device_count(&dev, clock_ns);
+	EXPECT(group[1].stats.counts.cancelled == 1 && !group[1].stats.counts.tasks);
 }
 
 /* A hold is for the next kernel: none is left when that came with the end of the one before it */

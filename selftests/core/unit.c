@@ -724,23 +724,23 @@ static void leased_is_bounded(void)
 	attach(1);
 	clock_ns += 10 * MS;
 	gsc_client_leased(&client[0], &says, clock_ns);
-	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS &&
+	EXPECT(group[0].stats.counts.tasks == 10 && NS(group[0].stats.ran) == 5 * MS &&
 	       NS(group[0].stats.capsm) == 50 * MS);
-	EXPECT(dev.root.stats.tasks == 10 && NS(dev.root.stats.granted) == 5 * MS &&
-	       !group[1].stats.tasks);
+	EXPECT(dev.root.stats.counts.tasks == 10 && NS(dev.root.stats.granted) == 5 * MS &&
+	       !group[1].stats.counts.tasks);
 	/* the same again says nothing new */
 	gsc_client_leased(&client[0], &says, clock_ns + MS);
-	EXPECT(group[0].stats.tasks == 10 && NS(group[0].stats.ran) == 5 * MS);
+	EXPECT(group[0].stats.counts.tasks == 10 && NS(group[0].stats.ran) == 5 * MS);
 	says = (struct gsc_leased){ .tasks = ~0ull, .ns = ~0ull, .usage = ~0ull };
 	gsc_client_leased(&client[0], &says, clock_ns + 2 * MS);
-	EXPECT(group[0].stats.tasks == 1010 && NS(group[0].stats.ran) == 6 * MS);
+	EXPECT(group[0].stats.counts.tasks == 1010 && NS(group[0].stats.ran) == 6 * MS);
 	EXPECT(NS(group[0].stats.capsm) == 50 * MS + SMS * MS);
 	says = (struct gsc_leased){ 0 };
 	gsc_client_leased(&client[0], &says, clock_ns + 3 * MS);
-	EXPECT(group[0].stats.tasks == 1010 && NS(group[0].stats.ran) == 6 * MS);
+	EXPECT(group[0].stats.counts.tasks == 1010 && NS(group[0].stats.ran) == 6 * MS);
 	says.tasks = 2;
 	gsc_client_leased(&client[0], &says, clock_ns + 4 * MS);
-	EXPECT(group[0].stats.tasks == 1012);
+	EXPECT(group[0].stats.counts.tasks == 1012);
 }
 
 /* Time of paced launches comes when they end: up to as much as passed since the client attached */

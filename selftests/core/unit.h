@@ -157,8 +157,11 @@ static inline int store(struct gsc_group *g, enum gsc_file file, const char *tex
 static inline bool shows(const struct gsc_group *g, enum gsc_file file, const char *text)
 {
 	char buf[512];
-	int len = gsc_group_show(g, file, buf, sizeof(buf));
+	int len;
 
+	/* as the arbiters do */
+	gsc_device_count(&dev, clock_ns);
+	len = gsc_group_show(g, file, buf, sizeof(buf));
 	if (len == (int)strlen(text) && !strcmp(buf, text))
 		return true;
 	printf("# shows \"%s\", not \"%s\"\n", buf, text);
