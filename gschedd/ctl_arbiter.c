@@ -6,6 +6,7 @@
 #include <string.h>
 #include "ctl.h"
 #include "ctl_json.h"
+#include "ctl_monitor.h"
 
 cJSON *ctl_read_status(struct gsched *g)
 {
@@ -18,6 +19,8 @@ cJSON *ctl_read_status(struct gsched *g)
 	}
 	root = cJSON_Parse(raw);
 	free(raw);
+	if (!strcmp(ctl_string(root, "backend"), "module"))
+		ctl_netlink_status(root);
 	if (!root)
 		ctl_error("status: the arbiter's answer is not JSON; arbiter and gschedctl are of "
 			  "different versions");

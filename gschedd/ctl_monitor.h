@@ -4,6 +4,8 @@
 #define GSCHEDCTL_MONITOR_H
 
 #include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
 #include "ctl.h"
 
 /*
@@ -28,5 +30,9 @@ int ctl_monitor_events(struct gsched *g, const struct monitor *to);
 bool ctl_monitor_wait(const struct monitor *to, int fd);
 
 int ctl_netlink_monitor(const struct monitor *to);
+/* Passes the objects of the @n dumps to line(). Not 0: not all of them. Prints nothing. */
+int ctl_netlink_dump(const struct monitor *to, const uint8_t *cmds, size_t n);
+/* Adds bands and tasks to the module's status. */
+void ctl_netlink_status(cJSON *root);
 
 #endif /* GSCHEDCTL_MONITOR_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gschedctl monitor with the module: reads its generic netlink family, first the existing objects
- * by dumps, then events. A table has the names of the attributes.
+ * gschedctl monitor and status with the module: reads its generic netlink family, first the
+ * existing objects by dumps, then, for the monitor, events. A table has the names of the attributes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -396,6 +396,22 @@ static int read_all(struct reader *r)
 			return nl_failed("dump", err);
 	}
 	return receive_events(r);
+}
+
+int ctl_netlink_dump(const struct monitor *to, const uint8_t *cmds, size_t n)
+{
+	struct reader r = { .to = to };
+	int err = open_socket(&r.sock);
+
+	if (!err) {
+		nl_socket_modify_cb(r.sock, NL_CB_VALID, NL_CB_CUSTOM, on_message, &r);
+		r.family = genl_ctrl_resolve(r.sock, GSCHED_GENL_NAME);
+		err = r.family < 0 ? r.family : 0;
+	}
+	for (size_t i = 0; !err && i < n; i++)
+		err = print_objects(&r, cmds[i]);
+	nl_socket_free(r.sock);
+	return err;
 }
 
 int ctl_netlink_monitor(const struct monitor *to)

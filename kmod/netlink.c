@@ -17,6 +17,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
 #include <net/genetlink.h>
+#include <net/sock.h>
 
 #include <linux/gsched_netlink.h>
 
@@ -97,7 +98,8 @@ static int put_fault(struct sk_buff *skb, const struct gsc_device *core)
 	return nla_put_string(skb, GSCHED_A_FAULT, why);
 }
 
-static int put_numbers(struct sk_buff *skb, const struct gsched_device *dev)
+/* @all: also what tells of other users' programs; likewise below */
+static int put_numbers(struct sk_buff *skb, const struct gsched_device *dev, bool all)
 {
 	const struct gsc_device *core = &dev->core;
 
@@ -105,13 +107,13 @@ static int put_numbers(struct sk_buff *skb, const struct gsched_device *dev)
 	    nla_put_u32(skb, GSCHED_A_SMS, core->sms) ||
 	    nla_put_u32(skb, GSCHED_A_MODE, core->mode) ||
 	    nla_put_string(skb, GSCHED_A_POLICY, core->policy->name) ||
-	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->n_clients) ||
-	    put_u64(skb, GSCHED_A_DECISIONS, core->decisions))
+	    (all && (nla_put_u32(skb, GSCHED_A_CLIENTS, core->n_clients) ||
+		     put_u64(skb, GSCHED_A_DECISIONS, core->decisions))))
 		return -EMSGSIZE;
 	return core->faulty ? put_fault(skb, core) : 0;
 }
 
-static int put_quotas(struct sk_buff *skb, const struct gsched_group *group)
+static int put_quotas(struct sk_buff *skb, const struct gsched_group *group, bool all)
 {
 	const struct gsc_group *core = group->core;
 	const char *band = gsc_group_band(core);
@@ -119,14 +121,16 @@ static int put_quotas(struct sk_buff *skb, const struct gsched_group *group)
 	if (put_group(skb, group->dev, core) ||
 	    (core->max != GSC_MAX_UNLIMITED && nla_put_u32(skb, GSCHED_A_CAPSM_MAX, core->max)) ||
 	    nla_put_u32(skb, GSCHED_A_CAPSM_MIN, core->min) ||
-	    nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
 	    nla_put_u32(skb, GSCHED_A_WEIGHT, core->weight) ||
 	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->priority) ||
 	    nla_put_u32(skb, GSCHED_A_LATENCY_US, core->latency_us) ||
-	    (*band && nla_put_string(skb, GSCHED_A_BAND, band)) ||
-	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->clients))
+	    (*band && nla_put_string(skb, GSCHED_A_BAND, band)))
 		return -EMSGSIZE;
-	if (put_stat(skb, &core->stats))
+	if (!all)
+		return 0;
+	if (nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
+	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->clients) ||
+	    put_stat(skb, &core->stats))
 		return -EMSGSIZE;
 	return put_preemption(skb, core->delays);
 }
@@ -225,10 +229,35 @@ static int put_grant(struct sk_buff *skb, const struct gsc_task *task)
 	return 0;
 }
 
+/* What client and GPU write into the page */
+static int put_hint(struct sk_buff *skb, const struct gsched_cl_slot *hint)
+{
+	if (nla_put_u32(skb, GSCHED_A_SEEN, READ_ONCE(hint->seen_limit)) ||
+	    nla_put_u32(skb, GSCHED_A_LAUNCHED, READ_ONCE(hint->launched)) ||
+	    nla_put_u32(skb, GSCHED_A_LEFT, READ_ONCE(hint->left)) ||
+	    put_u64(skb, GSCHED_A_START_NS, READ_ONCE(hint->start_ns)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* A launch under the lease, of which only the page tells. It has the window of the lease */
+static int put_leased(struct sk_buff *skb, const struct gsched_client *client, u32 slot)
+{
+	const struct gsched_cl_slot *hint = &client->cl->slot[slot];
+	u32 tier = min_t(u32, READ_ONCE(hint->tier), GSCHED_TIER_LAUNCH);
+
+	if (put_client(skb, client) ||
+	    nla_put_u32(skb, GSCHED_A_SLOT, slot) ||
+	    nla_put_u32(skb, GSCHED_A_SEQ, READ_ONCE(hint->seq)) ||
+	    nla_put_u32(skb, GSCHED_A_LIMIT, client->arb->slot[slot].window) ||
+	    nla_put_u32(skb, GSCHED_A_TIER, tier) ||
+	    put_u64(skb, GSCHED_A_BLOCKS, READ_ONCE(hint->blocks)))
+		return -EMSGSIZE;
+	return put_hint(skb, hint);
+}
+
 static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 {
-	const struct gsched_cl_slot *hint =
-		&gsched_client_of(task->client)->cl->slot[task->slot];
 	bool runs = task->state == GSC_TASK_RUNNING;
 
 	if (put_window(skb, task) ||
@@ -239,13 +268,9 @@ static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
 	    put_u64(skb, GSCHED_A_RUN_NS, runs ? now - task->granted : 0) ||
 	    put_u64(skb, GSCHED_A_USED_NS, task->usage / GSCHED_CAPSM) ||
 	    nla_put_u32(skb, GSCHED_A_EVICTIONS, task->evictions) ||
-	    put_u64(skb, GSCHED_A_STREAM, task->stream) ||
-	    nla_put_u32(skb, GSCHED_A_SEEN, READ_ONCE(hint->seen_limit)) ||
-	    nla_put_u32(skb, GSCHED_A_LAUNCHED, READ_ONCE(hint->launched)) ||
-	    nla_put_u32(skb, GSCHED_A_LEFT, READ_ONCE(hint->left)) ||
-	    put_u64(skb, GSCHED_A_START_NS, READ_ONCE(hint->start_ns)))
+	    put_u64(skb, GSCHED_A_STREAM, task->stream))
 		return -EMSGSIZE;
-	return 0;
+	return put_hint(skb, &gsched_client_of(task->client)->cl->slot[task->slot]);
 }
 
 /*
@@ -254,8 +279,47 @@ static int put_task(struct sk_buff *skb, const struct gsc_task *task, u64 now)
  */
 struct walk {
 	char only[GSCHED_NAME_SIZE];	/* this device; "" all */
+	kuid_t uid;			/* whose objects are shown; INVALID_UID everybody's */
 	u32 device, object, slot;	/* the next one */
 };
+
+static bool shows_all(const struct walk *walk)
+{
+	return !uid_valid(walk->uid);
+}
+
+static bool shows_client(const struct walk *walk, struct gsc_client *core)
+{
+	return shows_all(walk) || uid_eq(gsched_client_of(core)->uid, walk->uid);
+}
+
+static bool shows_band(const struct walk *walk, const struct gsc_band *band)
+{
+	struct gsc_client *client;
+
+	list_for_each_entry(client, &band->members, member)
+		if (shows_client(walk, client))
+			return true;
+	return false;
+}
+
+/* A client of the user is in it or below */
+static bool shows_group(const struct walk *walk, const struct gsched_group *group)
+{
+	struct gsc_client *client;
+	const struct gsc_group *up;
+
+	if (shows_all(walk))
+		return true;
+	list_for_each_entry(client, &group->dev->core.clients, node) {
+		if (!shows_client(walk, client))
+			continue;
+		for (up = client->home; up; up = up->parent)
+			if (up == group->core)
+				return true;
+	}
+	return false;
+}
 
 /* One answer of a dump: @put adds what is below the device's name */
 static void *begin(struct sk_buff *skb, struct netlink_callback *cb,
@@ -286,9 +350,10 @@ static int end(struct sk_buff *skb, void *head, int ret)
 static int dump_device(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
 		       u64 now)
 {
+	const struct walk *walk = (struct walk *)cb->ctx;
 	void *head = begin(skb, cb, dev, GSCHED_CMD_DEVICE_GET);
 
-	return head ? end(skb, head, put_numbers(skb, dev)) : -EMSGSIZE;
+	return head ? end(skb, head, put_numbers(skb, dev, shows_all(walk))) : -EMSGSIZE;
 }
 
 static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
@@ -302,9 +367,11 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct 
 	list_for_each_entry(group, &dev->groups, node) {
 		if (nr++ < walk->object)
 			continue;
-		head = begin(skb, cb, dev, GSCHED_CMD_GROUP_GET);
-		if (!head || end(skb, head, put_quotas(skb, group)))
-			return -EMSGSIZE;
+		if (shows_group(walk, group)) {
+			head = begin(skb, cb, dev, GSCHED_CMD_GROUP_GET);
+			if (!head || end(skb, head, put_quotas(skb, group, shows_all(walk))))
+				return -EMSGSIZE;
+		}
 		walk->object++;
 	}
 	return 0;
@@ -321,12 +388,29 @@ static int dump_clients(struct sk_buff *skb, struct netlink_callback *cb, struct
 	list_for_each_entry(client, &dev->core.clients, node) {
 		if (nr++ < walk->object)
 			continue;
-		head = begin(skb, cb, dev, GSCHED_CMD_CLIENT_GET);
-		if (!head || end(skb, head, put_usage(skb, gsched_client_of(client))))
-			return -EMSGSIZE;
+		if (shows_client(walk, client)) {
+			head = begin(skb, cb, dev, GSCHED_CMD_CLIENT_GET);
+			if (!head || end(skb, head, put_usage(skb, gsched_client_of(client))))
+				return -EMSGSIZE;
+		}
 		walk->object++;
 	}
 	return 0;
+}
+
+static int dump_slot(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
+		     struct gsc_client *client, u32 slot, u64 now)
+{
+	const struct gsc_task *task = gsc_task_in(client, slot);
+	void *head;
+
+	if (!task && !gsc_page_leased(client, slot))
+		return 0;
+	head = begin(skb, cb, dev, GSCHED_CMD_TASK_GET);
+	if (!head)
+		return -EMSGSIZE;
+	return end(skb, head, task ? put_task(skb, task, now) :
+				     put_leased(skb, gsched_client_of(client), slot));
 }
 
 static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct gsched_device *dev,
@@ -335,20 +419,13 @@ static int dump_tasks(struct sk_buff *skb, struct netlink_callback *cb, struct g
 	struct walk *walk = (struct walk *)cb->ctx;
 	struct gsc_client *client;
 	u32 nr = 0;
-	void *head;
 
 	list_for_each_entry(client, &dev->core.clients, node) {
 		if (nr++ < walk->object)
 			continue;
-		for (; walk->slot < GSCHED_SLOTS; walk->slot++) {
-			const struct gsc_task *task = gsc_task_in(client, walk->slot);
-
-			if (!task)
-				continue;
-			head = begin(skb, cb, dev, GSCHED_CMD_TASK_GET);
-			if (!head || end(skb, head, put_task(skb, task, now)))
+		for (; walk->slot < GSCHED_SLOTS && shows_client(walk, client); walk->slot++)
+			if (dump_slot(skb, cb, dev, client, walk->slot, now))
 				return -EMSGSIZE;
-		}
 		walk->object++;
 		walk->slot = 0;
 	}
@@ -365,9 +442,11 @@ static int dump_bands(struct sk_buff *skb, struct netlink_callback *cb, struct g
 	list_for_each_entry(band, &dev->core.bands, node) {
 		if (nr++ < walk->object)
 			continue;
-		head = begin(skb, cb, dev, GSCHED_CMD_BAND_GET);
-		if (!head || end(skb, head, put_whole_band(skb, dev, band)))
-			return -EMSGSIZE;
+		if (shows_band(walk, band)) {
+			head = begin(skb, cb, dev, GSCHED_CMD_BAND_GET);
+			if (!head || end(skb, head, put_whole_band(skb, dev, band)))
+				return -EMSGSIZE;
+		}
 		walk->object++;
 	}
 	return 0;
@@ -432,15 +511,19 @@ static int start(struct netlink_callback *cb)
 	struct nlattr *attr[GSCHED_A_DEVICE + 1];
 	struct gsched_device *dev;
 	u32 nr = 0;
+	bool all;
 	int ret;
 
 	BUILD_BUG_ON(sizeof(*walk) > sizeof(cb->ctx));
-	if (!netlink_capable(cb->skb, CAP_SYS_ADMIN))
+	/* a socket that another user has made: neither's objects */
+	all = netlink_capable(cb->skb, CAP_SYS_ADMIN);
+	if (!all && !uid_eq(current_euid(), NETLINK_CB(cb->skb).sk->sk_uid))
 		return -EPERM;
 	ret = genlmsg_parse(cb->nlh, &family, attr, GSCHED_A_DEVICE, request_policy, cb->extack);
 	if (ret)
 		return ret;
 	memset(walk, 0, sizeof(*walk));
+	walk->uid = all ? INVALID_UID : current_euid();
 	if (!attr[GSCHED_A_DEVICE])
 		return 0;
 	strscpy(walk->only, nla_data(attr[GSCHED_A_DEVICE]), sizeof(walk->only));

@@ -90,7 +90,7 @@ static int module_device_del(struct gsched *g, struct gsched_device_del *req)
 
 static char *module_status(struct gsched *g)
 {
-	return gsched_files_status(GSCHED_CONFIGFS, GSCHED_SYSFS, GSCHED_DEBUGFS);
+	return gsched_files_status(GSCHED_CONFIGFS, GSCHED_SYSFS);
 }
 
 static void module_close(struct gsched *g)

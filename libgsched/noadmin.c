@@ -14,7 +14,7 @@ int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admi
 	return -1;
 }
 
-char *gsched_files_status(const char *configfs, const char *sysfs, const char *debugfs)
+char *gsched_files_status(const char *configfs, const char *sysfs)
 {
 	errno = EOPNOTSUPP;
 	return NULL;

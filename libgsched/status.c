@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * gsched_status() with the module: the contents of configfs, sysfs and, for root, debugfs as JSON,
- * in the format of gschedd's embedded arbiter:
+ * gsched_status() with the module: the contents of configfs and sysfs as JSON, in the format of
+ * gschedd's embedded arbiter. Only that has "bands", and something in "slots"; clients of the module
+ * have an "id", by which gschedctl adds both from netlink.
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned",
  *   "switch_us", "max_overhead", "max_slowdown",
  *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {}, "gpu.preemption": {},
  *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
- *   "clients": [{"pid", "comm", "group", "band", "slice_us", "applied_us", "slice_error",
- *     "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
+ *   "clients": [{"id", "pid", "comm", "group", "band", "slice_us", "applied_us",
+ *     "slice_error", "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
  *     "preemption": {}, "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings",
  *     "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "limit", "seen", "launched", "left",
@@ -243,130 +244,6 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 	free_list(names);
 }
 
-static FILE *open_table(const char *debugfs, const char *device, const char *name)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/%s/%s", debugfs, device, name) >= (int)sizeof(path))
-		return NULL;
-	return fopen(path, "re");
-}
-
-/* Its slots, to which what is found is added; NULL: no such client is shown */
-static cJSON *slots_of(cJSON *clients, double id)
-{
-	cJSON *client;
-
-	cJSON_ArrayForEach(client, clients) {
-		const cJSON *number = cJSON_GetObjectItemCaseSensitive(client, "id");
-
-		if (number && number->valuedouble == id)
-			return cJSON_GetObjectItemCaseSensitive(client, "slots");
-	}
-	return NULL;
-}
-
-/* "client 4 pid 12 slot 3 seq 7 tier 0 ...": pairs, of which the first two say whose it is. */
-static void add_slot(cJSON *clients, char *line)
-{
-	cJSON *slot = cJSON_CreateObject(), *slots = NULL;
-	char *key, *value, *word = NULL;
-
-	for (key = strtok_r(line, " ", &word); key; key = strtok_r(NULL, " ", &word)) {
-		value = strtok_r(NULL, " ", &word);
-		if (!value)
-			break;
-		if (!strcmp(key, "client"))
-			slots = slots_of(clients, strtod(value, NULL));
-		else if (!strcmp(key, "stream"))	/* it has more digits than a double */
-			cJSON_AddStringToObject(slot, key, value);
-		else if (strcmp(key, "pid"))
-			cJSON_AddNumberToObject(slot, key, strtod(value, NULL));
-	}
-	if (slots)
-		cJSON_AddItemToArray(slots, slot);
-	else
-		cJSON_Delete(slot);
-}
-
-/* The clients' numbers have no other use. */
-static void add_slots(cJSON *clients, const char *debugfs, const char *device)
-{
-	FILE *table = open_table(debugfs, device, "slots");
-	cJSON *client;
-	char *line = NULL;
-	size_t room = 0;
-
-	while (table && getline(&line, &room, table) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		add_slot(clients, line);
-	}
-	free(line);
-	if (table)
-		fclose(table);
-	cJSON_ArrayForEach(client, clients)
-		cJSON_DeleteItemFromObjectCaseSensitive(client, "id");
-}
-
-/* "12,13" */
-static void add_members(cJSON *band, char *list)
-{
-	cJSON *pids = cJSON_GetObjectItemCaseSensitive(band, "clients");
-	char *pid, *save = NULL;
-
-	for (pid = strtok_r(list, ",", &save); pid && pids; pid = strtok_r(NULL, ",", &save))
-		cJSON_AddItemToArray(pids, cJSON_CreateNumber(strtod(pid, NULL)));
-}
-
-/*
- * A line "name pid-12 clients 12,13 priority 0 ... why text": pairs up to "why", whose value is the
- * rest of the line.
- */
-static void add_band(cJSON *bands, char *line)
-{
-	cJSON *band = cJSON_CreateObject();
-	char *key, *value, *rest = line;
-
-	cJSON_AddItemToArray(bands, band);
-	while ((key = strsep(&rest, " ")) && rest) {
-		if (!strcmp(key, "why")) {
-			cJSON_AddStringToObject(band, key, rest);
-			return;
-		}
-		value = strsep(&rest, " ");
-		if (!strcmp(key, "name")) {
-			cJSON_AddStringToObject(band, key, value);
-			cJSON_AddArrayToObject(band, "clients");
-		} else if (!strcmp(key, "clients")) {
-			add_members(band, value);
-		} else if (!strcmp(key, "activity")) {
-			cJSON_AddStringToObject(band, key, value);
-		} else if (!strcmp(key, "turn") || !strcmp(key, "block_end")) {
-			cJSON_AddBoolToObject(band, key, !strcmp(value, "1"));
-		} else {
-			cJSON_AddNumberToObject(band, key, strtod(value, NULL));
-		}
-	}
-}
-
-static void add_bands(cJSON *device, const char *debugfs, const char *name)
-{
-	FILE *table = open_table(debugfs, name, "bands");
-	char *line = NULL;
-	size_t room = 0;
-	cJSON *bands;
-
-	if (!table)
-		return;
-	bands = cJSON_AddArrayToObject(device, "bands");
-	while (bands && getline(&line, &room, table) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		add_band(bands, line);
-	}
-	free(line);
-	fclose(table);
-}
-
 /* What the module reports to a client about its band; "name" is the band's. */
 static void add_client_band(cJSON *client, int dir)
 {
@@ -433,8 +310,7 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 	cJSON_AddItemToArray(clients, client);
 }
 
-static void add_device(cJSON *devices, int config, const char *sysfs, const char *debugfs,
-		       const char *name)
+static void add_device(cJSON *devices, int config, const char *sysfs, const char *name)
 {
 	cJSON *device = cJSON_CreateObject(), *groups, *clients;
 	char path[PATH_MAX], **pids, **p;
@@ -456,7 +332,6 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 		add_number(device, "switch_us", dir, "switch_us");
 		add_number(device, "max_overhead", dir, "max_overhead");
 		add_number(device, "max_slowdown", dir, "max_slowdown");
-		add_bands(device, debugfs, name);
 	}
 	groups = cJSON_AddArrayToObject(device, "groups");
 	fd = open_dir(config, name);
@@ -478,13 +353,12 @@ static void add_device(cJSON *devices, int config, const char *sysfs, const char
 		close(fd);
 	}
 	free_list(pids);
-	add_slots(clients, debugfs, name);
 	if (tasks >= 0)
 		close(tasks);
 	close(dir);
 }
 
-char *gsched_files_status(const char *configfs, const char *sysfs, const char *debugfs)
+char *gsched_files_status(const char *configfs, const char *sysfs)
 {
 	int config = open(configfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cJSON *root, *devices;
@@ -502,7 +376,7 @@ char *gsched_files_status(const char *configfs, const char *sysfs, const char *d
 	devices = cJSON_AddArrayToObject(root, "devices");
 	names = subdirs(config);
 	for (p = names; p && *p && devices; p++)
-		add_device(devices, config, sysfs, debugfs, *p);
+		add_device(devices, config, sysfs, *p);
 	free_list(names);
 	text = cJSON_Print(root);
 	cJSON_Delete(root);

@@ -119,11 +119,10 @@ char *gsched_read_fd(int fd, size_t *size);
  */
 #define GSCHED_CONFIGFS	"/sys/kernel/config/gsched"
 #define GSCHED_SYSFS	"/sys/class/gsched"
-#define GSCHED_DEBUGFS	"/sys/kernel/debug/gsched"
 int gsched_files_admin(const char *configfs, const char *sysfs, enum gsched_admin what,
 		       const char *device, const char *group, const char *file, const char *value,
 		       char *buf, size_t size);
-/* status.c; the tables of @debugfs are left out where the caller may not read them */
-char *gsched_files_status(const char *configfs, const char *sysfs, const char *debugfs);
+/* status.c */
+char *gsched_files_status(const char *configfs, const char *sysfs);
 
 #endif /* GSCHED_TRANSPORT_H */

@@ -10,7 +10,7 @@
 #define ROOT	CONFIG "/" DEV_NAME
 
 FIXTURE(netlink) {
-	int admin, nl, family, events, tasks;
+	int admin, nl, family, events, tasks, strangers;
 };
 
 FIXTURE_SETUP(netlink)
@@ -505,12 +505,53 @@ TEST_F(netlink, slow_reader)
 	close(fd);
 }
 
+/* A stranger is shown the device, and @own objects of each other kind. 0, or -errno */
+static int dump_as(FIXTURE_DATA(netlink) *self, int own)
+{
+	static const int cmds[] = { GSCHED_CMD_GROUP_GET, GSCHED_CMD_CLIENT_GET,
+				    GSCHED_CMD_TASK_GET, GSCHED_CMD_BAND_GET };
+	struct found f = { 0 };
+	int nl = nl_open(), n;
+	unsigned int i;
+
+	n = dump(nl, self->family, GSCHED_CMD_DEVICE_GET, &f);
+	if (n != 1)
+		return n < 0 ? n : -ENODEV;
+	/* of others nothing is told */
+	if (f.is_there[GSCHED_A_DECISIONS] || f.is_there[GSCHED_A_CLIENTS])
+		return -EACCES;
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		f = (struct found) { 0 };
+		n = dump(nl, self->family, cmds[i], &f);
+		if (n < 0)
+			return n;
+		if (n != own)
+			return -EBADMSG;
+		if (cmds[i] == GSCHED_CMD_GROUP_GET && (f.is_there[GSCHED_A_STAT] ||
+							f.is_there[GSCHED_A_CAPSM_CURRENT]))
+			return -EACCES;
+		if (own && cmds[i] == GSCHED_CMD_CLIENT_GET &&
+		    f.word[GSCHED_A_PID] != (uint32_t)getpid())
+			return -ESRCH;
+	}
+	close(nl);
+	return 0;
+}
+
 static int dump_as_nobody(void *arg)
 {
-	FIXTURE_DATA(netlink) *self = arg;
-	int nl = nl_open();
+	return dump_as(arg, 0);
+}
 
-	return dump(nl, self->family, GSCHED_CMD_CLIENT_GET, &(struct found) { 0 });
+/* Beside root's a client of its own, whose descriptor root has opened */
+static int dump_with_client(void *arg)
+{
+	FIXTURE_DATA(netlink) *self = arg;
+	int ret = attach(self->strangers, GSCHED_ATTACH_SLICE);
+
+	if (ret >= 0)
+		ret = submit(self->strangers, 0, 1, GSCHED_SUBMIT_NOWAIT);
+	return ret < 0 ? ret : dump_as(self, 1);
 }
 
 static int join_as_nobody(void *arg)
@@ -528,7 +569,15 @@ static int dump_by_roots_socket(void *arg)
 
 TEST_F(netlink, rights)
 {
-	EXPECT_EQ(-EPERM, as_nobody(dump_as_nobody, self));
+	int roots = gopen();
+
+	self->strangers = gopen();
+	ASSERT_EQ(0, attach(roots, GSCHED_ATTACH_SLICE));
+	ASSERT_EQ(0, submit(roots, 0, 1, GSCHED_SUBMIT_NOWAIT));
+	EXPECT_EQ(0, as_nobody(dump_as_nobody, self));
+	EXPECT_EQ(0, as_nobody(dump_with_client, self));
+	close(self->strangers);
+	close(roots);
 	EXPECT_EQ(-EPERM, as_nobody(dump_by_roots_socket, self));
 	EXPECT_EQ(-EPERM, as_nobody(join_as_nobody, &self->events));
 	EXPECT_EQ(-EPERM, as_nobody(join_as_nobody, &self->tasks));

@@ -4,22 +4,26 @@
  * happen. For one reader of everything, a monitor or an exporter; configfs and sysfs have the same
  * numbers by the object.
  *
- * All of it tells when the kernels of others run, so dumps and both multicast groups take
- * CAP_SYS_ADMIN in the initial user namespace (EPERM). The family is in the initial network
- * namespace only. Nothing can be changed here.
+ * A dump shows an administrator (CAP_SYS_ADMIN in the initial user namespace) everything. It shows
+ * another user, by the effective user id, the own clients and their tasks, and the devices, bands and
+ * groups that they are in; what tells when the kernels of others run is left out (marked *). By a
+ * socket that somebody else made it is EPERM. Events take CAP_SYS_ADMIN (EPERM). The family is in
+ * the initial network namespace only. Nothing can be changed here.
  *
  * Dumps (NLM_F_DUMP; without it EOPNOTSUPP). The answers have the command of the request. A
  * request may have GSCHED_A_DEVICE: of this device only, ENODEV if there is none of that name. Any
  * other attribute is EINVAL. A dump in several parts between which an object came or went has
  * NLM_F_DUMP_INTR: make it again. In brackets: not always there.
  *
- *	DEVICE_GET	DEVICE UUID SMS MODE POLICY [FAULT] CLIENTS DECISIONS
- *	GROUP_GET	DEVICE GROUP [CAPSM_MAX] CAPSM_MIN CAPSM_CURRENT WEIGHT PRIORITY LATENCY_US
- *			[BAND] CLIENTS STAT PREEMPTION
+ *	DEVICE_GET	DEVICE UUID SMS MODE POLICY [FAULT] CLIENTS* DECISIONS*
+ *	GROUP_GET	DEVICE GROUP [CAPSM_MAX] CAPSM_MIN CAPSM_CURRENT* WEIGHT PRIORITY
+ *			LATENCY_US [BAND] CLIENTS* STAT* PREEMPTION*
  *	CLIENT_GET	DEVICE CLIENT PID UID GROUP BAND LEASE PRIORITY CAPSM_CURRENT ARB_FLAGS
  *			SLICE_US SHARE STAT PREEMPTION
  *	TASK_GET	DEVICE CLIENT PID SLOT SEQ STATE TIER BLOCKS LIMIT WAIT_NS RUN_NS USED_NS
  *			EVICTIONS STREAM SEEN LAUNCHED LEFT START_NS
+ *			of a launch under a lease, of which only the client's page tells: the same
+ *			without STATE, WAIT_NS to STREAM
  *	BAND_GET	DEVICE BAND [PID] PRIORITY BAND_WEIGHT SLICE_US APPLIED_US SLICE_ERROR
  *			BLOCK_END ACTIVITY TURN WHY
  *
