@@ -176,16 +176,33 @@ static bool in_cgroup(const char *path, const char *top)
 	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
 }
 
+/* The group that the process is bound to, if it is deeper than @best, else that */
+static struct group *deeper_bound(struct device *dev, pid_t pid, uint64_t start, struct group *best)
+{
+	struct bound_pid *b;
+	struct group *g;
+
+	list_for_each_entry(g, &dev->groups, node) {
+		if (g->depth <= best->depth)
+			continue;
+		list_for_each_entry(b, &g->procs, node)
+			if (b->pid == pid && b->start == start)
+				best = g;
+	}
+	return best;
+}
+
 /*
  * The deepest group wins; of equally deep ones, that of the nearest ancestor, then that of the
- * longest cgroup path.
+ * longest cgroup path. A process whose ancestors have ended belongs to the group of the leader of
+ * its session, while that lives: only its descendants are in it.
  */
 struct group *group_of_pid(struct device *dev, pid_t pid)
 {
 	struct group *best = &dev->root, *g;
-	struct bound_pid *b;
 	uint64_t child_start = UINT64_MAX;
 	char cgroup[4096] = "";
+	pid_t session = 0;
 
 	for (int hops = 0; pid > 0 && hops < ANCESTORS_MAX; hops++) {
 		struct proc_stat st;
@@ -195,15 +212,17 @@ struct group *group_of_pid(struct device *dev, pid_t pid)
 			break;
 		if (!hops && proc_cgroup(pid, cgroup, sizeof(cgroup)))
 			cgroup[0] = '\0';
-		list_for_each_entry(g, &dev->groups, node) {
-			if (g->depth <= best->depth)
-				continue;
-			list_for_each_entry(b, &g->procs, node)
-				if (b->pid == pid && b->start == st.start)
-					best = g;
-		}
+		if (!hops)
+			session = st.session;
+		best = deeper_bound(dev, pid, st.start, best);
 		child_start = st.start;
 		pid = st.ppid;
+	}
+	if (best == &dev->root && session > 0) {
+		struct proc_stat leader;
+
+		if (!proc_stat(session, &leader))
+			best = deeper_bound(dev, session, leader.start, best);
 	}
 	if (cgroup[0]) {
 		struct group *by_cgroup = NULL;

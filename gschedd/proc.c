@@ -41,7 +41,7 @@ int proc_stat(pid_t pid, struct proc_stat *st)
 	char buf[4096], *open, *close, *uid;
 	unsigned long long start;
 	ssize_t n;
-	int ppid;
+	int ppid, session;
 
 	memset(st, 0, sizeof(*st));
 	if (pid <= 0)
@@ -61,10 +61,11 @@ int proc_stat(pid_t pid, struct proc_stat *st)
 		st->comm[i] = c < 0x20 || c > 0x7e ? '?' : c;
 	}
 	if (sscanf(close + 1,
-		   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-		   "%*d %*d %*d %llu", &ppid, &start) != 2)
+		   " %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+		   "%*d %*d %*d %llu", &ppid, &session, &start) != 3)
 		return -EIO;
 	st->ppid = ppid;
+	st->session = session;
 	st->start = start;
 
 	n = read_proc(pid, "status", buf, sizeof(buf));

@@ -9,7 +9,7 @@
 
 struct proc_stat {
 	char comm[64];
-	pid_t ppid;
+	pid_t ppid, session;
 	uint64_t start;
 	uid_t uid;
 };

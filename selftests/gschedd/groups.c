@@ -145,6 +145,41 @@ static void attached_grandchild(void)
 	_exit(wait_child(pid));
 }
 
+/* Writes whether it is in the group, once its parent has ended */
+static void orphan(pid_t parent, int to)
+{
+	struct peer_client c;
+	char in;
+
+	for (int i = 0; i < 10000 && getppid() == parent; i++)
+		usleep(1000);
+	attach(&c, 0);
+	in = client_in("b") ? 'y' : 'n';
+	_exit(write(to, &in, 1) != 1);
+}
+
+/* The leader of a session, which is bound, and a process of it that forked twice */
+static void session_leader(void)
+{
+	char in = 0;
+	pid_t pid;
+	int fd[2];
+
+	if (setsid() < 0 || pipe(fd) || group_call(GSP_GROUP_BIND, "b", "procs", "0"))
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		pid = getpid();
+		if (!fork())
+			orphan(pid, fd[1]);
+		_exit(0);
+	}
+	close(fd[1]);
+	if (wait_child(pid) || read(fd[0], &in, 1) != 1)
+		_exit(2);
+	_exit(in != 'y');
+}
+
 static void nothing(void)
 {
 	pause();
@@ -168,6 +203,8 @@ static void binding(void)
 	snprintf(want, sizeof(want), "%s\n", pid);
 	ok(!strcmp(group_file("a", "procs"), want), "procs lists it once");
 	is(wait_child(child(attached_grandchild)), 0, "a child's child is in the group too");
+	is(wait_child(child(session_leader)), 0,
+	   "a process that forked twice is in the group of its session's leader");
 	is(group_call(GSP_GROUP_BIND, "b", "procs", "0"), 0, "bind 0: the caller");
 	ok(client_in("b") && !client_in("a") && !*group_file("a", "procs"),
 	   "a process is in one group: the last");
