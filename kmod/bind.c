@@ -267,7 +267,7 @@ int gsched_bind_store_pid(struct gsched_group *group, const char *text)
 	return ret;
 }
 
-/* One number a line, as the reader sees them; cut at a page */
+/* One number a line, as the reader sees them. EFBIG: a page, all that configfs has, is too small */
 ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 {
 	struct gsched_device *dev = group->dev;
@@ -280,9 +280,13 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 	list_for_each_entry(binding, &dev->bindings, node) {
 		pid_t nr = pid_vnr(binding->pid);
 
-		if (binding->group == group && nr && len < PAGE_SIZE - 16 &&
-		    pid_has_task(binding->pid, PIDTYPE_TGID))
-			len += scnprintf(page + len, PAGE_SIZE - len, "%d\n", nr);
+		if (binding->group != group || !nr || !pid_has_task(binding->pid, PIDTYPE_TGID))
+			continue;
+		if (len >= PAGE_SIZE - 16) {
+			len = -EFBIG;
+			break;
+		}
+		len += scnprintf(page + len, PAGE_SIZE - len, "%d\n", nr);
 	}
 	gsched_unlock(dev, now);
 	return len;

@@ -318,6 +318,34 @@ TEST_F(config, procs_bad_input)
 	EXPECT_EQ(-ESRCH, put("4194304", ROOT "/a/procs"));
 }
 
+/* More processes than a page has room for: the file does not say a part of them */
+TEST_F_TIMEOUT(config, procs_of_many, 120)
+{
+	static pid_t pid[1500];
+	int n, ret = 0;
+
+	for (n = 0; n < (int)ARRAY_SIZE(pid) && ret >= 0; n++) {
+		pid[n] = fork();
+		if (pid[n] == 0) {
+			pause();
+			_exit(0);
+		}
+		ASSERT_GT(pid[n], 0);
+		ASSERT_EQ(0, put_pid(pid[n], ROOT "/a/procs"));
+		ret = slurp(self->text, sizeof(self->text), ROOT "/a/procs");
+	}
+	EXPECT_EQ(-EFBIG, ret);
+	EXPECT_GT(n, 500);
+	kill(pid[--n], SIGKILL);
+	waitpid(pid[n], NULL, 0);
+	EXPECT_GT(slurp(self->text, sizeof(self->text), ROOT "/a/procs"), 0);
+	while (n--) {
+		kill(pid[n], SIGKILL);
+		waitpid(pid[n], NULL, 0);
+	}
+	EXPECT_EQ(0, slurp(self->text, sizeof(self->text), ROOT "/a/procs"));
+}
+
 TEST_F(config, procs_before_attach)
 {
 	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/b/procs"));
