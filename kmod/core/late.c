@@ -175,18 +175,20 @@ static bool find_lowest(const struct gsc_band *band, struct helpers *helpers)
 static void find_equals(const struct gsc_band *band, struct helpers *helpers)
 {
 	const struct gsc_task *task = helpers->first;
+	struct workers *to;
 
 	helpers->counted = true;
 	helpers->targeted = (struct workers){ NULL, false };
 	helpers->untargeted = (struct workers){ NULL, false };
 	/* more than several would change nothing */
-	for (; !helpers->untargeted.several && !list_entry_is_head(task, &band->tasks, node) &&
-	       level_under(helpers->policy, task) == helpers->level;
-	     task = list_next_entry(task, node))
+	while (!helpers->untargeted.several && !list_entry_is_head(task, &band->tasks, node) &&
+	       level_under(helpers->policy, task) == helpers->level) {
+		to = helpers->targets && has_target(task) ? &helpers->targeted :
+							    &helpers->untargeted;
 		if (has_workers(task))
-			note_worker(helpers->targets && has_target(task) ? &helpers->targeted :
-									   &helpers->untargeted,
-				    task->client);
+			note_worker(to, task->client);
+		task = list_next_entry(task, node);
+	}
 }
 
 static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
@@ -204,7 +206,8 @@ static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
 	if (kind == GSC_HELP_TARGET)
 		return helpers->untargeted.first;
 	return has_others(&helpers->untargeted, task->client) ||
-	       (helpers->targets && has_target(task) && has_others(&helpers->targeted, task->client));
+	       (helpers->targets && has_target(task) &&
+		has_others(&helpers->targeted, task->client));
 }
 
 /* For a task that others can help, and that is or will be late at @late. True: it is the one */
