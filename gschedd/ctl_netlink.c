@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gschedctl monitor and status with the module: reads its generic netlink family, first the
- * existing objects by dumps, then, for the monitor, events. A table has the names of the attributes.
+ * existing objects by dumps, then, for the monitor, events. A table has the names of the
+ * attributes.
  */
 #include <errno.h>
 #include <inttypes.h>

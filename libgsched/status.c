@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * gsched_status() with the module: the contents of configfs and sysfs as JSON, in the format of
- * gschedd's embedded arbiter. Only that has "bands", and something in "slots"; clients of the module
- * have an "id", by which gschedctl adds both from netlink.
+ * gschedd's embedded arbiter. Only that has "bands", and something in "slots"; clients of the
+ * module have an "id", by which gschedctl adds both from netlink.
  * {"backend", "devices": [{"name", "uuid", "sms", "mode", "policy", "policy_fault", "planned",
  *   "switch_us", "max_overhead", "max_slowdown",
  *   "bands": [{"name", "clients", "server", "priority", "weight", "slice_us", "applied_us",
@@ -10,9 +10,9 @@
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {}, "gpu.preemption": {},
  *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
  *   "clients": [{"id", "pid", "comm", "group", "band", "slice_us", "applied_us",
- *     "slice_error", "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns", "share", "lease",
- *     "preemption": {}, "managed": {"block", "slice", "launch"}, "unmanaged", "resumable", "wings",
- *     "why",
+ *     "slice_error", "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns",
+ *     "share", "lease", "preemption": {}, "managed": {"block", "slice", "launch"},
+ *     "unmanaged", "resumable", "wings", "why",
  *     "slots": [{"slot", "seq", "tier", "blocks", "limit", "seen", "launched", "left",
  *       "start_ns", "stream"}]}]}]}
  * The key of a file that does not exist, or that the caller may not read, is left out.
