@@ -46,8 +46,9 @@ struct gi_image {
 	CUcontext context;		/* of a module; NULL for a library */
 	const void *raw;		/* image of a library loaded before there was a context */
 	void *raw_copy;			/* ... if it had to be copied */
-	char *ptx;			/* input of rewriting; kept while a form may be needed */
-	size_t ptx_size;
+	/* input of rewriting: gsr_image_source(); kept while a form may be needed */
+	char *source;
+	size_t source_size;
 	/* NEW: not described yet; NONE: no kernel has a twin */
 	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
 	struct gsr_rewrite desc;	/* READY: what all kernels are */
@@ -237,8 +238,11 @@ void gi_image_reset(void);				/* after fork */
 
 /* ---- link.c ---- */
 
-/* The PTX of machine code that was linked at run time (malloc'd); NULL: it was not linked. */
-char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size);
+/*
+ * The PTX of machine code that was linked at run time, as gsr_image_source() returns it; NULL: it
+ * was not linked.
+ */
+char *gi_linked_source(const void *image, size_t max, size_t *source_size);
 /* Input of a link, and its result; @code NULL: the link ended without one. */
 void gi_link_data(CUlinkState state, const void *data, size_t size);
 void gi_link_file(CUlinkState state, const char *path);
@@ -358,7 +362,7 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 /* ---- initial.c ---- */
 
 /* Variables may hold addresses of functions. */
-bool gi_names_functions(const char *ptx);
+bool gi_names_functions(const char *source, size_t size);
 /*
  * Reads the initial value of the word at @offset in the image's variable, which is at @at in the
  * current context @cx.
