@@ -291,7 +291,7 @@ static void by_default(const char *how)
 		if (!strcmp(how, "default-ex"))
 			DO(cuLaunchKernelEx(&config, work, params, NULL));
 		else if (!strcmp(how, "default-cooperative"))
-			DO(cuLaunchCooperativeKernel(work, 8, 1, 1, THREADS, 1, 1, 0, NULL,
+			DO(cuLaunchCooperativeKernel(work, 64, 1, 1, THREADS, 1, 1, 0, NULL,
 						     params));
 		else
 			launch(!strcmp(how, "default-thread") ? CU_STREAM_PER_THREAD : NULL);
@@ -299,6 +299,66 @@ static void by_default(const char *how)
 	DO(cuCtxSynchronize());
 	DO(cuMemcpyDtoH(words, memory, BYTES));
 	printf("%s: %d launches\n", how, launches_seen(words));
+}
+
+static void say(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+static void heard(void)
+{
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		exit(1);
+}
+
+/*
+ * In streams that were created before the group's priority changed, by launches of any kind;
+ * "late-graph": by a graph, in the stream @s. "late-wings": by twins, after one launch before.
+ */
+static void late(const char *how, CUstream s)
+{
+	static uint32_t words[WORDS];
+	uint32_t n = ROUNDS, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .hStream = s,
+	};
+	CUgraphExec exec = NULL;
+	CUgraph graph;
+	int told;
+
+	if (!strcmp(how, "late-graph")) {
+		DO(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		launch(s);
+		DO(cuStreamEndCapture(s, &graph));
+		DO(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	}
+	if (!strcmp(how, "late-wings"))
+		launch(s);
+	DO(cuCtxSynchronize());
+	DO(cuMemsetD32(memory, 0, WORDS));
+	usleep(300000);	/* until it is known what its kernels are */
+	say("ready");
+	heard();
+	for (int i = 0; i < TIMES; i++) {
+		if (exec)
+			DO(cuGraphLaunch(exec, s));
+		else if (!strcmp(how, "late-ex"))
+			DO(cuLaunchKernelEx(&config, work, params, NULL));
+		else if (!strcmp(how, "late-cooperative"))
+			DO(cuLaunchCooperativeKernel(work, 64, 1, 1, THREADS, 1, 1, 0, s, params));
+		else
+			launch(s);
+	}
+	DO(cuCtxSynchronize());
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	DO(cuStreamGetPriority(s, &told));
+	printf("%s: %d launches, %d\n", how, launches_seen(words), told);
 }
 
 /* Kernels in a graph have the priorities that the program gave them. */
@@ -317,20 +377,6 @@ static void captured(CUstream s)
 	DO(cuCtxSynchronize());
 	DO(cuGraphExecDestroy(exec));
 	DO(cuGraphDestroy(graph));
-}
-
-static void say(const char *what)
-{
-	printf("%s\n", what);
-	fflush(stdout);
-}
-
-static void heard(void)
-{
-	char c;
-
-	if (read(0, &c, 1) != 1)
-		exit(1);
 }
 
 /* A context of its own, which has launched something */
@@ -583,6 +629,8 @@ int main(int argc, char **argv)
 			memory = device;
 		} else if (!strncmp(argv[i], "default-", 8))
 			by_default(argv[i]);
+		else if (!strncmp(argv[i], "late-", 5))
+			late(argv[i], s);
 		else if (!strcmp(argv[i], "captured"))
 			captured(s);
 		else if (!strcmp(argv[i], "priorities"))

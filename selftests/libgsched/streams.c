@@ -280,6 +280,66 @@ static void default_streams(void)
 }
 
 /*
+ * The group gets a priority, or loses it, while the program runs: streams that it created before
+ * keep theirs, and what it launches there has the right one all the same. The program sees nothing
+ * of it.
+ */
+static void late_priorities(void)
+{
+	static const struct {
+		char *step;
+		uint32_t lease, flags;
+		bool old;
+	} cases[] = {
+		{ "late-kernel", GSCHED_LEASE_NONE, 0, false },
+		{ "late-ex", GSCHED_LEASE_NONE, 0, false },
+		{ "late-cooperative", GSCHED_LEASE_NONE, 0, false },
+		{ "late-wings", GSCHED_LEASE_NONE, 0, false },
+		{ "late-kernel", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, true },
+		{ "late-ex", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, true },
+		{ "late-graph", GSCHED_LEASE_NONE, 0, false },
+		{ "late-graph", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, true },
+	};
+	struct run alone, r;
+	pthread_t thread;
+	unsigned int i;
+	int least;
+
+	for (i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t before = i % 2 ? 7 : 0;
+		bool wings = !strcmp(cases[i / 2].step, "late-wings");
+		char *argv[] = { APP, cases[i / 2].step, NULL };
+
+		start(&alone, false, argv);
+		tell(&alone, "1");
+		finish(&alone);
+		begin(cases[i / 2].lease, cases[i / 2].flags);
+		f.priority = before;
+		if (cases[i / 2].old)
+			argv[1] = old_kernels();
+		start(&r, true, argv);
+		ok(says(&r, "ready\n"), "%s%s", argv[2], cases[i / 2].old ? ", no twins" : "");
+		__atomic_store_n(&f.arb->header.priority, 7 - before, __ATOMIC_RELEASE);
+		evicting = wings;
+		pthread_create(&thread, NULL, evict, NULL);
+		tell(&r, "1");
+		least = least_priority(r.pid);
+		evicting = false;
+		pthread_join(thread, NULL);
+		finish(&r);
+		same(&r, &alone, argv[2]);
+		ok(f.cl && (!wings || f.cl->header.wings) && least == (before ? 0 : -3), "%s a priority: the least has %d",
+		   before ? "lost" : "got", least);
+		if (cases[i / 2].old)
+			unlink(argv[1]);
+		if (cases[i / 2].flags)
+			ok(f.cl && f.cl->header.passed && !f.submits && !f.async_submits,
+			   "and nobody is told");
+		fake_stop(&f);
+	}
+}
+
+/*
  * Where all streams share one queue of the hardware a wing would stand behind its own task's gate
  */
 static void queues(void)
@@ -586,6 +646,7 @@ int main(void)
 	failed_meanwhile();
 	priorities();
 	default_streams();
+	late_priorities();
 	wings();
 	queues();
 	gates();

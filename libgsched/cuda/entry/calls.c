@@ -7,9 +7,9 @@
 /* ---- launches ---- */
 
 /* One that was not direct: as it may have to get a priority, or for other reasons. */
-static CUresult launch(const struct gi_launch *l)
+static CUresult launch(const struct gi_launch *l, uint32_t not)
 {
-	struct gi_client *c = gi_direct_begin(0, false);
+	struct gi_client *c = gi_direct_begin(not, GI_BY_CALLER);
 	struct gi_raised raised;
 
 	if (!c)
@@ -36,14 +36,15 @@ launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, 
 	};
 
 	GI_ENTER();
-	return launch(&l);
+	return launch(&l, 0);
 }
 
 CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
 			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			CUstream stream, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream));
+	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream) ? GI_BY_LAUNCH :
+								       GI_BY_STREAM);
 
 	if (!c)
 		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
@@ -83,13 +84,14 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
 	gi_launch_attributes(&l);
-	return launch(&l);
+	return launch(&l, 0);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0, config && (config->numAttrs ||
-							    gi_is_default(config->hStream)));
+	struct gi_client *c = gi_direct_begin(0, config && !config->numAttrs &&
+						 !gi_is_default(config->hStream) ?
+						 GI_BY_STREAM : GI_BY_LAUNCH);
 
 	if (c)
 		return gi_direct_end(c, gi_real.cuLaunchKernelEx(config, fn, params, extra));
@@ -146,7 +148,7 @@ static CUresult forward_graph(const struct gi_launch *l)
 /* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, false);
+	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, GI_BY_STREAM);
 	struct gi_launch l = {
 		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
 		.graph = exec, .forward = forward_graph, .call = exec,
@@ -155,7 +157,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	if (c)
 		return gi_direct_end(c, gi_real.cuGraphLaunch(exec, stream));
 	GI_ENTER();
-	return gi_launch(&l);
+	return launch(&l, GSCHED_ARB_TIMED);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)

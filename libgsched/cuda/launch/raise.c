@@ -2,8 +2,9 @@
 /*
  * Priorities of single launches. In a group with a priority streams get theirs when the program
  * creates them (device/stream.c). A default stream is created by the driver, with the least one, so
- * its launches have theirs as an attribute; and an attribute that the program gives to a launch,
- * which counts for more than its stream, is mapped as a stream's priority is.
+ * its launches have theirs as an attribute, and so do those in streams that were created before the
+ * group got, or lost, its priority. An attribute that the program gives to a launch, which counts
+ * for more than its stream, is mapped as a stream's priority is.
  */
 #include <string.h>
 #include "launch/raise.h"
@@ -53,18 +54,23 @@ const struct gi_launch *gi_raise(const struct gi_launch *l, const struct gi_ctx 
 				 struct gi_raised *to)
 {
 	unsigned int n = l->config ? l->config->numAttrs : 0, i;
-	int asked = 0, given;
+	int asked = 0, has = 0, given;
 
+	/* a graph cannot be given one, but its stream can */
+	if (l->graph && !gi_is_default(l->stream) && gi_streams_differ(cx->client) &&
+	    !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed))
+		gi_stream_follow(cx, l->stream);
 	if (!l->fn || n >= sizeof(to->attr) / sizeof(to->attr[0]) || (n && !l->config->attrs))
 		return l;
 	i = n ? find_priority(l->config) : 0;
-	if (i == n && !gi_is_default(l->stream))
-		return l;
 	if (i < n)
-		asked = l->config->attrs[i].value.priority;
+		asked = has = l->config->attrs[i].value.priority;
+	else if (!gi_is_default(l->stream) &&
+		 (!gi_streams_differ(cx->client) || !gi_stream_given(l->stream, &asked, &has)))
+		return l;
 	given = gi_stream_priority(cx, asked);
 	/* the driver refuses what is out of range */
-	if (given == asked || asked > cx->least || asked < cx->greatest ||
+	if (given == has || asked > cx->least || asked < cx->greatest ||
 	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
 		return l;
 	copy_config(l, to);
@@ -75,7 +81,8 @@ const struct gi_launch *gi_raise(const struct gi_launch *l, const struct gi_ctx 
 	to->attr[i].value.priority = given;
 	to->l = *l;
 	to->l.config = &to->config;
-	to->l.raised = true;
+	to->l.raised = given != asked;
+	to->l.lowered = given == asked;
 	to->l.forward = forward_raised;
 	return &to->l;
 }
