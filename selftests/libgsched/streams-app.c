@@ -361,22 +361,50 @@ static void late(const char *how, CUstream s)
 	printf("%s: %d launches, %d\n", how, launches_seen(words), told);
 }
 
-/* Kernels in a graph have the priorities that the program gave them. */
+static int node_priority(CUgraph graph)
+{
+	CUkernelNodeAttrValue value;
+	CUgraphNode node;
+	size_t n = 1;
+
+	DO(cuGraphGetNodes(graph, &node, &n));
+	DO(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	return value.priority;
+}
+
+/* A kernel that was captured in a stream of priority -2, in a child graph, runs in another one */
 static void captured(CUstream s)
 {
+	CUgraphExecUpdateResultInfo info;
+	CUgraph graph, parent, child;
+	CUgraphNode node;
 	CUgraphExec exec;
-	CUgraph graph;
+	CUstream p;
 
-	DO(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	launch(CU_STREAM_PER_THREAD);
-	DO(cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph));
-	DO(cuGraphInstantiateWithFlags(&exec, graph,
+	DO(cuStreamCreateWithPriority(&p, CU_STREAM_NON_BLOCKING, -2));
+	DO(cuStreamBeginCapture_v2(p, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	launch(p);
+	DO(cuStreamEndCapture(p, &graph));
+	printf("captured: %d\n", node_priority(graph));
+	DO(cuGraphCreate(&parent, 0));
+	DO(cuGraphAddChildGraphNode(&node, parent, NULL, 0, graph));
+	DO(cuGraphChildGraphNodeGetGraph(node, &child));
+	DO(cuGraphInstantiateWithFlags(&exec, parent,
 				       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
-	for (int i = 0; i < TIMES; i++)
+	printf("instantiated: %d %d\n", node_priority(graph), node_priority(child));
+	for (int i = 0; i < TIMES; i++) {
 		DO(cuGraphLaunch(exec, s));
+		if (i == TIMES / 2) {
+			DO(cuCtxSynchronize());
+			DO(cuGraphExecUpdate(exec, parent, &info));
+			printf("updated: %d\n", node_priority(child));
+		}
+	}
 	DO(cuCtxSynchronize());
 	DO(cuGraphExecDestroy(exec));
+	DO(cuGraphDestroy(parent));
 	DO(cuGraphDestroy(graph));
+	DO(cuStreamDestroy(p));
 }
 
 /* A context of its own, which has launched something */

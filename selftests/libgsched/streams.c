@@ -242,7 +242,6 @@ static void default_streams(void)
 		{ "default-null", GSCHED_LEASE_NONE, 0, 0, -3, true },
 		{ "default-late", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 0, -3, true },
 	};
-	static char *const what[] = { APP, "captured", NULL };
 	struct run alone, r;
 	unsigned int i;
 	int least;
@@ -270,13 +269,28 @@ static void default_streams(void)
 			   "and nobody is told");
 		fake_stop(&f);
 	}
-	begin(GSCHED_LEASE_NONE, 0);
-	f.priority = 7;
-	start(&r, true, what);
-	least = least_priority(r.pid);
-	finish(&r);
-	ok(!r.status && !least, "a launch that was captured: the least has %d", least);
-	fake_stop(&f);
+}
+
+/* Kernels of graphs that have priorities of their own; the program sees those that it gave them. */
+static void graphs(void)
+{
+	static char *const what[] = { APP, "captured", NULL };
+	struct run alone, r;
+	int least, i;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "captured: -2\ninstantiated: -2 -2\nupdated: -2\n"), "a graph");
+	for (i = 0; i < 4; i++) {
+		begin(i & 1 ? GSCHED_LEASE_FREE : GSCHED_LEASE_NONE, i & 1 ? GSCHED_ARB_ALONE : 0);
+		f.priority = i < 2 ? 0 : 7;
+		start(&r, true, what);
+		least = least_priority(r.pid);
+		finish(&r);
+		same(&r, &alone, "a graph whose kernels have priorities");
+		ok(least == (i < 2 ? -2 : -4), "%s a priority: the least has %d",
+		   i < 2 ? "without" : "with", least);
+		fake_stop(&f);
+	}
 }
 
 /*
@@ -646,6 +660,7 @@ int main(void)
 	failed_meanwhile();
 	priorities();
 	default_streams();
+	graphs();
 	late_priorities();
 	wings();
 	queues();

@@ -53,8 +53,7 @@
 	X(cuGraphExternalSemaphoresSignalNodeSetParams) \
 	X(cuGraphExternalSemaphoresWaitNodeGetParams) \
 	X(cuGraphExternalSemaphoresWaitNodeSetParams) \
-	X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) \
-	X(cuGraphKernelNodeSetAttribute) \
+	X(cuGraphKernelNodeCopyAttributes) \
 	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
 	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \

@@ -694,6 +694,8 @@ typedef union CUlaunchAttributeValue_union {
 } CUlaunchAttributeValue;
 typedef CUlaunchAttributeID CUstreamAttrID;
 typedef CUlaunchAttributeValue CUstreamAttrValue;
+typedef CUlaunchAttributeID CUkernelNodeAttrID;
+typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
 
 typedef struct CUlaunchAttribute_st {
 	CUlaunchAttributeID id;

@@ -383,6 +383,10 @@ CUFN(cuGraphKernelNodeGetParams, _v2, 12000, PLAIN, (CUgraphNode, CUDA_KERNEL_NO
 CUFN(cuGraphKernelNodeSetParams, , 10000, PLAIN, (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
 CUFN(cuGraphKernelNodeSetParams, _v2, 12000, PLAIN,
      (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
+CUFN(cuGraphKernelNodeGetAttribute, , 11000, PLAIN,
+     (CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue *))
+CUFN(cuGraphKernelNodeSetAttribute, , 11000, PLAIN,
+     (CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue *))
 CUFN(cuGraphMemcpyNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_MEMCPY3D *))
 CUFN(cuGraphMemcpyNodeSetParams, , 10000, PLAIN, (CUgraphNode, const CUDA_MEMCPY3D *))
 CUFN(cuGraphMemsetNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_MEMSET_NODE_PARAMS *))

@@ -137,6 +137,7 @@ struct gi_graph {
 	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: the whole device */
 	struct gi_shape shape;		/* times of the graph; original_m of that kernel */
 	bool known;			/* @kernels is complete */
+	bool lifted;			/* its nodes' priorities were mapped: nodes.c */
 	struct gi_graph_kernel *kernels;	/* owned by the holder of the table's reference */
 	size_t n_kernels;
 };
@@ -190,10 +191,30 @@ struct gi_func {
 	struct gi_func *next_job;	/* gi_lock */
 };
 
+/* ---- nodes.c ---- */
+
+/* Kernel nodes of a graph whose priorities are mapped for the time of one call of the driver */
+struct gi_lifted {
+	bool lifted;
+	struct gi_lifted_node {
+		CUgraphNode node;
+		int asked;
+	} *nodes;
+	size_t n, room;
+};
+
+/* @lift false: nothing is changed. The context is current; nobody else uses the graph. */
+struct gi_lifted gi_nodes_lift(CUgraph graph, bool lift);
+void gi_nodes_restore(struct gi_lifted *l);
+
 /* ---- graph.c ---- */
 
-/* The program has instantiated @graph; its context is current. */
-void gi_graph_made(CUgraphExec exec, CUgraph graph);
+/*
+ * The program has instantiated @graph; its context is current. @lifted: with the priorities of its
+ * nodes, which were mapped.
+ */
+void gi_graph_made(CUgraphExec exec, CUgraph graph, bool lifted);
+bool gi_graph_lifted(CUgraphExec exec);
 /* The program has updated all nodes, or one kernel node; the context is current. */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph);
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p);

@@ -316,6 +316,9 @@ static inline bool gi_is_default(CUstream stream)
 
 /* The priority to give to a new stream, or a launch, in the context. */
 int gi_stream_priority(const struct gi_ctx *cx, int asked);
+/* Whether that is another one: the group has a priority, and others can join the band. */
+bool gi_priorities_lifted(const struct gi_ctx *cx);
+int gi_lift_priority(const struct gi_ctx *cx, int asked);	/* ... what it is then */
 /*
  * Whether the client's group got, or lost, a priority after some of the program's streams were
  * created, so that their own may not be gi_stream_priority().

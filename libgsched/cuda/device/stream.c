@@ -62,7 +62,7 @@ static struct gi_stream *find_stream(CUstream handle)
 }
 
 /* What a stream that the program asked to have @asked gets in a group with a priority. */
-static int lift_priority(const struct gi_ctx *cx, int asked)
+int gi_lift_priority(const struct gi_ctx *cx, int asked)
 {
 	const int levels = cx->least - cx->greatest + 1, upper = (levels + 1) / 2,
 		  rank = cx->least - asked;
@@ -86,7 +86,7 @@ static void count_priority(const struct gi_stream *s, int n)
 {
 	if (s->given != s->asked)
 		atomic_fetch_add(&gi_hot.raised, n);
-	if (s->given != lift_priority(s->cx, s->asked))
+	if (s->given != gi_lift_priority(s->cx, s->asked))
 		atomic_fetch_add(&gi_hot.unraised, n);
 }
 
@@ -523,14 +523,17 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
  */
 int gi_stream_priority(const struct gi_ctx *cx, int asked)
 {
+	return gi_priorities_lifted(cx) ? gi_lift_priority(cx, clamp_priority(cx, asked)) : asked;
+}
+
+bool gi_priorities_lifted(const struct gi_ctx *cx)
+{
 	const struct gsched_arb_header *h;
 
 	if (!cx || !cx->client || atomic_load(&cx->client->gone))
-		return asked;
+		return false;
 	h = &cx->client->arb->header;
-	if (!gi_load(&h->priority) || gi_load(&h->flags) & GSCHED_ARB_PRIVATE)
-		return asked;
-	return lift_priority(cx, clamp_priority(cx, asked));
+	return gi_load(&h->priority) && !(gi_load(&h->flags) & GSCHED_ARB_PRIVATE);
 }
 
 /* The program has created @handle in the current context. */

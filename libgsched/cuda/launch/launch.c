@@ -914,6 +914,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	    (gi_real.cuStreamIsCapturing(l->stream, &capture) ||
 	     capture != CU_STREAM_CAPTURE_STATUS_NONE)) {
 		load_captured(l, cx, c);
+		l = gi_unraise(l, &raised);
 		return l->forward(l);
 	}
 	if (!k.blocks)

@@ -50,6 +50,36 @@ static void copy_config(const struct gi_launch *l, struct gi_raised *to)
 	to->config.attrs = to->attr;
 }
 
+/* @l with the priority @given as its attribute @i, which may be one more than it has. */
+static const struct gi_launch *with_priority(const struct gi_launch *l, struct gi_raised *to,
+					     unsigned int i, int given)
+{
+	copy_config(l, to);
+	if (i == to->config.numAttrs || (l->cooperative && !l->config))
+		i = to->config.numAttrs++;
+	memset(&to->attr[i], 0, sizeof(to->attr[i]));
+	to->attr[i].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+	to->attr[i].value.priority = given;
+	to->l = *l;
+	to->l.config = &to->config;
+	to->l.forward = forward_raised;
+	return &to->l;
+}
+
+const struct gi_launch *gi_unraise(const struct gi_launch *l, struct gi_raised *to)
+{
+	unsigned int n = l->config ? l->config->numAttrs : 0;
+	int asked, given;
+
+	if (!atomic_load_explicit(&gi_hot.raised, memory_order_relaxed) || !l->fn ||
+	    n >= sizeof(to->attr) / sizeof(to->attr[0]) || (n && !l->config->attrs) ||
+	    (n && find_priority(l->config) < n) || gi_is_default(l->stream) ||
+	    !gi_stream_given(l->stream, &asked, &given) || asked == given ||
+	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
+		return l;
+	return with_priority(l, to, n, asked);
+}
+
 const struct gi_launch *gi_raise(const struct gi_launch *l, const struct gi_ctx *cx,
 				 struct gi_raised *to)
 {
@@ -73,16 +103,8 @@ const struct gi_launch *gi_raise(const struct gi_launch *l, const struct gi_ctx 
 	if (given == has || asked > cx->least || asked < cx->greatest ||
 	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
 		return l;
-	copy_config(l, to);
-	if (i == n)
-		i = to->config.numAttrs++;
-	memset(&to->attr[i], 0, sizeof(to->attr[i]));
-	to->attr[i].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-	to->attr[i].value.priority = given;
-	to->l = *l;
-	to->l.config = &to->config;
+	with_priority(l, to, i, given);
 	to->l.raised = given != asked;
 	to->l.lowered = given == asked;
-	to->l.forward = forward_raised;
 	return &to->l;
 }
