@@ -621,6 +621,10 @@ static void proc_address(void)
 	work_expect(&w, n, n);
 	DO(cuStreamSynchronize(CU_STREAM_PER_THREAD));
 	words_show("proc-address", &w);
+	/* by a symbol instead of a name: if the driver has that, it is the same function */
+	if (!cuGetProcAddress("cuStreamDestroy", (void **)&get, 12000, 0, &found) &&
+	    !cuGetProcAddress("cuStreamDestroy_v2", &p, 12000, 0, &found) && p)
+		printf("%s\n", p == (void *)get ? "the same" : "another");
 }
 
 /* The same by dlopen() and dlsym(), as a program does that is not linked against the driver */

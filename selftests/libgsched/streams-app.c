@@ -75,13 +75,19 @@ static int launches_seen(const uint32_t *words)
 }
 
 
-/* In four streams in turn, each of which waits for the one before. The third comes when told to. */
-static void chain(void)
+/*
+ * In four streams in turn, each of which waits for the one before: for an event, or, @how else, for
+ * a word. The third comes when told to.
+ */
+static void chain(const char *how)
 {
+	CUdeviceptr word = memory - 4;
+	CUstreamBatchMemOpParams op = { 0 };
 	static uint32_t words[WORDS];
 	CUstream s[4];
 	CUevent e;
 
+	DO(cuMemsetD32(word, 0, 1));
 	for (unsigned int i = 0; i < 4; i++)
 		DO(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
 	for (unsigned int i = 0; i < TIMES; i++) {
@@ -90,7 +96,17 @@ static void chain(void)
 			fflush(stdout);
 			getchar();
 		}
-		if (i) {
+		if (i && !strcmp(how, "chain-values")) {
+			DO(cuStreamWriteValue32(s[(i - 1) % 4], word, i, 0));
+			DO(cuStreamWaitValue32(s[i % 4], word, i, CU_STREAM_WAIT_VALUE_GEQ));
+		} else if (i && !strcmp(how, "chain-batches")) {
+			op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+			op.waitValue.address = word;
+			op.waitValue.value = i;
+			op.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+			DO(cuStreamWriteValue32(s[(i - 1) % 4], word, i, 0));
+			DO(cuStreamBatchMemOp(s[i % 4], 1, &op, 0));
+		} else if (i) {
 			DO(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 			DO(cuEventRecord(e, s[(i - 1) % 4]));
 			DO(cuStreamWaitEvent(s[i % 4], e, 0));
@@ -103,6 +119,30 @@ static void chain(void)
 	printf("chain: %d launches\n", launches_seen(words));
 	for (unsigned int i = 0; i < 4; i++)
 		DO(cuStreamDestroy(s[i]));
+}
+
+/* The whole context waits for a kernel, streams that come later, too. */
+static void context_waits(CUstream s)
+{
+	static uint32_t words[WORDS];
+	CUstream later;
+	CUevent e;
+
+	DO(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < 4; i++) {
+		launch(s);
+		DO(cuEventRecord(e, s));
+		DO(cuCtxWaitEvent(ctx, e));
+		DO(cuStreamCreate(&later, CU_STREAM_NON_BLOCKING));
+		launch(later);
+		DO(cuEventRecord(e, later));
+		DO(cuStreamWaitEvent(s, e, 0));
+		DO(cuStreamDestroy(later));
+	}
+	DO(cuCtxSynchronize());
+	DO(cuEventDestroy(e));
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("context-waits: %d launches\n", launches_seen(words));
 }
 
 static void *launches(void *stream)
@@ -628,8 +668,10 @@ int main(int argc, char **argv)
 			copies_of(argv[i], s, s, 3);
 		else if (!strcmp(argv[i], "batches-legacy"))
 			copies_of(argv[i], NULL, blocking[1], 4);
-		else if (!strcmp(argv[i], "chain"))
-			chain();
+		else if (!strncmp(argv[i], "chain", 5))
+			chain(argv[i]);
+		else if (!strcmp(argv[i], "context-waits"))
+			context_waits(s);
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))

@@ -342,8 +342,8 @@ static void late_priorities(void)
 		pthread_join(thread, NULL);
 		finish(&r);
 		same(&r, &alone, argv[2]);
-		ok(f.cl && (!wings || f.cl->header.wings) && least == (before ? 0 : -3), "%s a priority: the least has %d",
-		   before ? "lost" : "got", least);
+		ok(f.cl && (!wings || f.cl->header.wings) && least == (before ? 0 : -3),
+		   "%s a priority: the least has %d", before ? "lost" : "got", least);
 		if (cases[i / 2].old)
 			unlink(argv[1]);
 		if (cases[i / 2].flags)
@@ -411,9 +411,9 @@ static void gates(void)
  * The arbiter dies, and two tasks that have done gates are evicted. Streams that wait for them
  * would take the last hardware queue, and the wings of the second task would not come.
  */
-static void waits_without_arbiter(void)
+static void waits_without_arbiter(char *how)
 {
-	static char *const what[] = { APP, "chain", NULL };
+	char *const what[] = { APP, how, NULL };
 	struct run alone, r;
 
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
@@ -429,7 +429,28 @@ static void waits_without_arbiter(void)
 	tell(&r, "1");
 	finish(&r);
 	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	same(&r, &alone, "streams that wait, and no arbiter");
+	same(&r, &alone, how);
+}
+
+/* Wings wait for whatever their context waits for, which may be the end of their own task. */
+static void context_waits(void)
+{
+	static char *const what[] = { APP, "context-waits", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "8 launches"), "a context that waits for an event");
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "evicted meanwhile");
+	ok(f.cl && f.cl->header.wings, "with %llu wings",
+	   f.cl ? (unsigned long long)f.cl->header.wings : 0);
+	fake_stop(&f);
 }
 
 /*
@@ -665,7 +686,10 @@ int main(void)
 	wings();
 	queues();
 	gates();
-	waits_without_arbiter();
+	waits_without_arbiter("chain");
+	waits_without_arbiter("chain-values");
+	waits_without_arbiter("chain-batches");
+	context_waits();
 	queues_asked();
 	waiting();
 	busy();

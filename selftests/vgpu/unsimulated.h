@@ -27,7 +27,7 @@
 	X(cuCheckpointProcessUnlock) X(cuCoredumpGetAttribute) X(cuCoredumpGetAttributeGlobal) \
 	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) \
 	X(cuCtxGetDevResource) \
-	X(cuCtxRecordEvent) X(cuCtxWaitEvent) X(cuDestroyExternalMemory) \
+	X(cuCtxRecordEvent) X(cuDestroyExternalMemory) \
 	X(cuDestroyExternalSemaphore) \
 	X(cuDevResourceGenerateDesc) X(cuDevSmResourceSplitByCount) X(cuDeviceGetDevResource) \
 	X(cuDeviceGetGraphMemAttribute) X(cuDeviceGetHostAtomicCapabilities) \

@@ -301,7 +301,7 @@ uint64_t gi_sync_begin(void);
 void gi_sync_end(uint64_t began);
 
 /*
- * The number of streams that have waited for an event. Like a done gate, such a wait may block a
+ * The number of streams that have waited for an event or a word. Like a done gate, this may block a
  * hardware queue, and it may depend on a task that needs a wing. The default stream counts once per
  * thread, for good.
  */

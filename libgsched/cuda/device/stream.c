@@ -29,7 +29,7 @@ struct gi_stream {
 	CUstream handle;
 	struct gi_ctx *cx;
 	bool blocking;			/* ordered with the legacy stream */
-	bool counted_wait;		/* has waited for an event: counted in gi_streams_waiting */
+	bool counted_wait;		/* has waited: counted in gi_streams_waiting */
 	/* priorities: what the program asked for, and what the stream has; within the device's */
 	int asked, given;
 	_Atomic uint32_t calls;

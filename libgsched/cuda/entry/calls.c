@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The driver's calls that launch, create streams, capture, or destroy contexts. */
+#include "entry/waits.h"
 #include "entry/entry.h"
 #include "launch/direct.h"
 #include "launch/raise.h"
@@ -251,6 +252,35 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return cuStreamWaitEvent(per_thread(stream), event, flags);
 }
 
+/* Waits for a word take a hardware queue, too, until somebody writes it: perhaps a later task. */
+#define WAIT_VALUE(symbol, type) \
+	CUresult symbol(CUstream stream, CUdeviceptr at, type value, unsigned int flags) \
+	{ \
+		GI_ENTER(); \
+		gi_launch_event_wait(stream); \
+		return gi_real.symbol(stream, at, value, flags); \
+	} \
+\
+	CUresult symbol##_ptsz(CUstream stream, CUdeviceptr at, type value, unsigned int flags) \
+	{ \
+		return symbol(per_thread(stream), at, value, flags); \
+	}
+
+WAIT_VALUE(cuStreamWaitValue32, cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue32_v2, cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue64, cuuint64_t)
+WAIT_VALUE(cuStreamWaitValue64_v2, cuuint64_t)
+
+/*
+ * Streams of ours, where wings are launched, wait as well. The event may depend on tasks that need
+ * wings, so these end first.
+ */
+CUresult cuCtxWaitEvent(CUcontext context, CUevent event)
+{
+	GI_ENTER();
+	return GI_CALL(cuCtxWaitEvent, context, event);
+}
+
 /* The stream is removed from the table before the driver can reuse its handle. */
 CUresult cuStreamDestroy(CUstream stream)
 {
@@ -320,6 +350,20 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
 	GI_ENTER();
 	return BEGIN(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes,
 							      edges, n, mode));
+}
+
+CUresult cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+				       CUgraphRecaptureCallback fn, void *user)
+{
+	GI_ENTER();
+	return BEGIN(gi_real.cuStreamBeginRecaptureToGraph(stream, mode, graph, fn, user));
+}
+
+CUresult cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode mode,
+					    CUgraph graph, CUgraphRecaptureCallback fn, void *user)
+{
+	GI_ENTER();
+	return BEGIN(gi_real.cuStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, fn, user));
 }
 
 /*

@@ -64,9 +64,9 @@ static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not, enu
 
 /*
  * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. NULL: the
- * launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in c->unpaced until the call returns, and the arbiter's flags are checked again after
- * counting it. So once the arbiter has set its flags, a launch is visible either in that count or
- * on the device.
+ * launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
+ * c->unpaced until the call returns, and the arbiter's flags are checked again after counting it.
+ * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
  */
 static inline struct gi_client *gi_direct_begin(uint32_t not, enum gi_priority by)
 {
