@@ -243,10 +243,11 @@ enum gsr_status gsr_read_description(const void *data, size_t size, struct gsr_r
 
 /*
  * Module images: what cuModuleLoadData, cuLibraryLoadData take: PTX text, a fat binary
- * (0xBA55ED50), its wrapper (0x466243b1), or machine code (ELF).
+ * (0xBA55ED50), its wrapper (0x466243b1), or machine code (ELF). Or the texts of a relocatable
+ * program's units, as gsr_image_source() returns them.
  */
 enum gsr_image_kind { GSR_IMAGE_UNKNOWN, GSR_IMAGE_PTX, GSR_IMAGE_FATBIN, GSR_IMAGE_WRAPPER,
-		      GSR_IMAGE_ELF };
+		      GSR_IMAGE_ELF, GSR_IMAGE_UNITS };
 
 /*
  * @max bounds every read. For images whose length the caller does not know (cuModuleLoadData passes
@@ -267,6 +268,14 @@ enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, 
 			      size_t *size, struct gsr_error *err);
 
 /*
+ * The same without parsing any PTX, so for the program itself: the PTX, or, of a relocatable
+ * program, an image of kind GSR_IMAGE_UNITS, which gsr_image_ptx() takes elsewhere. malloc'd and
+ * NUL-terminated if it is PTX, caller frees. An image of that kind is refused.
+ */
+enum gsr_status gsr_image_source(const void *image, size_t max, unsigned int arch, char **source,
+				 size_t *size, struct gsr_error *err);
+
+/*
  * A relocatable program: the fat binary with the linked machine code (NULL: none), and fat binaries
  * or PTX of its units.
  */
@@ -280,6 +289,11 @@ struct gsr_unit {
 enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units,
 				unsigned int n_units, unsigned int arch, char **ptx, size_t *size,
 				struct gsr_error *err);
+/* The units not joined, as for gsr_image_source(). */
+enum gsr_status gsr_program_source(const void *linked, size_t linked_max,
+				   const struct gsr_unit *units, unsigned int n_units,
+				   unsigned int arch, char **source, size_t *size,
+				   struct gsr_error *err);
 
 /* PTX modules joined into one, as a linker does it: link.c. Line information is dropped. */
 enum gsr_status gsr_link_ptx(const struct gsr_unit *texts, unsigned int n, char **ptx, size_t *size,

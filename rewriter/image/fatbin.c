@@ -103,6 +103,8 @@ enum gsr_image_kind gsr_image_kind(const void *image, size_t max)
 		return GSR_IMAGE_WRAPPER;
 	if (magic == 0x464c457fu && max >= sizeof(Elf64_Ehdr))
 		return GSR_IMAGE_ELF;
+	if (magic == GSR_UNITS_MAGIC && max >= sizeof(struct gsr_units_header))
+		return GSR_IMAGE_UNITS;
 	return gsr_is_ptx(image, max) ? GSR_IMAGE_PTX : GSR_IMAGE_UNKNOWN;
 }
 

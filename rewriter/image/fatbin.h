@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Internal to the image reader: fatbin.c parses containers, select.c chooses among their entries,
- * link.c links translation units.
+ * join.c takes the chosen ones, link.c links translation units.
  */
 #ifndef GSR_FATBIN_H
 #define GSR_FATBIN_H
@@ -24,6 +24,14 @@
 #define GSR_FLAG_ZSTD	(1ULL << 15)
 #define GSR_FLAG_EXACT	(1ULL << 20)	/* sm_90a: for this architecture only */
 #define GSR_FLAG_FAMILY	(1ULL << 21)	/* sm_100f: for this family only */
+
+/* GSR_IMAGE_UNITS: this header, then @n texts, each with its NUL */
+#define GSR_UNITS_MAGIC	0x5553477fu
+
+struct gsr_units_header {
+	uint32_t magic, n;
+	uint32_t others;		/* 1: the program has, or may have, units without PTX */
+};
 
 struct gsr_entry {
 	const unsigned char *payload;

@@ -5,8 +5,9 @@
  * that machine code: PTX for another architecture may be another program (__CUDA_ARCH__; kernels
  * that are empty below sm_90 are common). Machine code records the architecture of its PTX.
  *
- * In: an image and the device's architecture. Out: the PTX to rewrite, or the reason why there is
- * none. Assumes nothing.
+ * In: an image and the device's architecture. Out: the PTX to rewrite, of relocatable programs that
+ * of each unit, or the reason why there is none. Assumes nothing. Nothing here parses PTX: this
+ * part runs in the program, join.c in the rewriting service.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -308,27 +309,57 @@ static enum gsr_status linked_code(const unsigned char *p, size_t max, unsigned 
 	return GSR_OK;
 }
 
-/* Marks PTX of a program that has, or may have, other units: the analysis looks for this name */
-static enum gsr_status add_other_units(char **ptx, size_t *size, struct gsr_error *err)
+/*
+ * The texts as one image: the header of fatbin.h, then each text with its NUL. Frees nothing of
+ * @texts.
+ */
+static enum gsr_status pack_units(const struct gsr_unit *texts, unsigned int n, bool others,
+				  char **image, size_t *size, struct gsr_error *err)
 {
-	static const char note[] = "\n.global .b8 " GSR_OTHER_UNITS ";\n";
-	char *grown = realloc(*ptx, *size + sizeof(note));
+	struct gsr_units_header head = { GSR_UNITS_MAGIC, n, others };
+	size_t all = sizeof(head);
+	unsigned int i;
+	char *to;
 
-	if (!grown) {
-		free(*ptx);
-		*ptx = NULL;
-		*size = 0;
+	for (i = 0; i < n; i++)
+		all += texts[i].size + 1;
+	to = malloc(all);
+	if (!to)
 		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	*image = to;
+	*size = all;
+	memcpy(to, &head, sizeof(head));
+	to += sizeof(head);
+	for (i = 0; i < n; i++) {
+		memcpy(to, texts[i].data, texts[i].size);
+		to += texts[i].size;
+		*to++ = 0;
 	}
-	memcpy(grown + *size, note, sizeof(note));
-	*ptx = grown;
-	*size += sizeof(note) - 1;
 	return GSR_OK;
 }
 
-enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const struct gsr_unit *units,
-				unsigned int n_units, unsigned int arch, char **ptx, size_t *size,
-				struct gsr_error *err)
+/* PTX as it is given, copied. */
+static enum gsr_status copy_text(const void *image, size_t max, char **ptx, size_t *size,
+				 struct gsr_error *err)
+{
+	size_t n = strnlen(image, max < GSR_TEXT_MAX + 1UL ? max : GSR_TEXT_MAX + 1UL);
+
+	if (n > GSR_TEXT_MAX)
+		return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB",
+				      GSR_TEXT_MAX >> 20);
+	*ptx = malloc(n + 1);
+	if (!*ptx)
+		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
+	memcpy(*ptx, image, n);
+	(*ptx)[n] = 0;
+	*size = n;
+	return GSR_OK;
+}
+
+enum gsr_status gsr_program_source(const void *linked, size_t linked_max,
+				   const struct gsr_unit *units, unsigned int n_units,
+				   unsigned int arch, char **source, size_t *size,
+				   struct gsr_error *err)
 {
 	struct gsr_unit *texts = calloc(n_units + 1, sizeof(*texts));
 	uint64_t budget = GSR_UNPACK_MAX;
@@ -337,8 +368,10 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 	struct code code = { 0 };
 	unsigned int i, n = 0;
 
-	*ptx = NULL;
+	*source = NULL;
 	*size = 0;
+	if (err)
+		memset(err, 0, sizeof(*err));
 	if (!texts)
 		return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
 	if (linked)
@@ -348,7 +381,7 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 		size_t m = 0;
 
 		if (gsr_image_kind(units[i].data, units[i].size) == GSR_IMAGE_PTX) {
-			status = gsr_image_ptx(units[i].data, units[i].size, arch, &text, &m, &why);
+			status = copy_text(units[i].data, units[i].size, &text, &m, &why);
 		} else {
 			status = fatbin_ptx(units[i].data, units[i].size, arch,
 					    linked && code.any ? &code : NULL, &budget, &text, &m,
@@ -365,9 +398,7 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
 			texts[n++] = (struct gsr_unit){ text, m };
 	}
 	if (status == GSR_OK && n) {
-		status = gsr_link_ptx(texts, n, ptx, size, err);
-		if (status == GSR_OK && (n < n_units || !linked))
-			status = add_other_units(ptx, size, err);
+		status = pack_units(texts, n, n < n_units || !linked, source, size, err);
 	} else if (status == GSR_OK && n_units) {
 		status = GSR_ERR_NO_PTX;
 	} else if (status == GSR_OK) {
@@ -386,8 +417,8 @@ enum gsr_status gsr_program_ptx(const void *linked, size_t linked_max, const str
  * code. Version 2 is for relocatable programs: it points to the linked machine code, and to a
  * NULL-terminated array of the units' fat binaries.
  */
-static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, char **ptx,
-				   size_t *size, struct gsr_error *err)
+static enum gsr_status wrapper_source(const unsigned char *p, unsigned int arch, char **ptx,
+				      size_t *size, struct gsr_error *err)
 {
 	uint32_t version = (uint32_t)gsr_get(p + 4, 4);
 	const void *data = NULL, *const *files = NULL, *file;
@@ -421,41 +452,30 @@ static enum gsr_status wrapper_ptx(const unsigned char *p, unsigned int arch, ch
 		memcpy(&units[i].data, &files[i], sizeof(file));
 		units[i].size = SIZE_MAX;
 	}
-	status = gsr_program_ptx(data, SIZE_MAX, units, n, arch, ptx, size, err);
+	status = gsr_program_source(data, SIZE_MAX, units, n, arch, ptx, size, err);
 	free(units);
 	return status;
 }
 
-enum gsr_status gsr_image_ptx(const void *image, size_t max, unsigned int arch, char **ptx,
-			      size_t *size, struct gsr_error *err)
+enum gsr_status gsr_image_source(const void *image, size_t max, unsigned int arch, char **source,
+				 size_t *size, struct gsr_error *err)
 {
 	uint64_t budget = GSR_UNPACK_MAX;
-	size_t n;
 
-	*ptx = NULL;
+	*source = NULL;
 	*size = 0;
 	if (err)
 		memset(err, 0, sizeof(*err));
 	switch (gsr_image_kind(image, max)) {
 	case GSR_IMAGE_PTX:
-		n = strnlen(image, max < GSR_TEXT_MAX + 1UL ? max : GSR_TEXT_MAX + 1UL);
-		if (n > GSR_TEXT_MAX)
-			return gsr_image_fail(err, GSR_ERR_LIMIT, "PTX larger than %u MiB",
-					      GSR_TEXT_MAX >> 20);
-		*ptx = malloc(n + 1);
-		if (!*ptx)
-			return gsr_image_fail(err, GSR_ERR_NOMEM, "out of memory");
-		memcpy(*ptx, image, n);
-		(*ptx)[n] = 0;
-		*size = n;
-		return GSR_OK;
+		return copy_text(image, max, source, size, err);
 	case GSR_IMAGE_FATBIN:
-		return fatbin_ptx(image, max, arch, NULL, &budget, ptx, size, err);
+		return fatbin_ptx(image, max, arch, NULL, &budget, source, size, err);
 	case GSR_IMAGE_WRAPPER:
 		if (max != SIZE_MAX)
 			return gsr_image_fail(err, GSR_ERR_FORMAT,
 					      "wrapper outside of the program that it points into");
-		return wrapper_ptx(image, arch, ptx, size, err);
+		return wrapper_source(image, arch, source, size, err);
 	case GSR_IMAGE_ELF:
 		return gsr_image_fail(err, GSR_ERR_NO_PTX, "machine code only, no PTX");
 	default:

@@ -403,6 +403,71 @@ static void link_units(void)
 	words_show("link", &w);
 }
 
+/* Three units: variables and functions in common, and names that two of them have for themselves */
+static void link_variables(void)
+{
+#define STEP "(.param .b32 r) step (.param .b32 a)"
+#define BLEND "(.param .b32 r) blend (.param .b32 a, .param .b32 b)"
+#define CALL "\t{\n\t.param .b32 a0;\n\t.param .b32 a1;\n\t.param .b32 r0;\n"
+	static char unit_step[] = HEAD
+		".visible .global .align 4 .u32 total = 7;\n.global .align 4 .u32 bias = 3;\n"
+		".visible .func " STEP "\n{\n\t.reg .b32 %r<4>;\n\tld.param.b32 %r1, [a];\n"
+		"\tld.global.u32 %r2, [bias];\n\tmad.lo.u32 %r3, %r1, 31, %r2;\n"
+		"\tst.param.b32 [r], %r3;\n\tret;\n}\n";
+	static char unit_blend[] = HEAD
+		".global .align 4 .u32 bias = 5;\n.extern .func " STEP ";\n"
+		".visible .func " BLEND "\n{\n\t.reg .b32 %r<6>;\n"
+		"\tld.param.b32 %r1, [a];\n\tld.param.b32 %r2, [b];\n" CALL
+		"\tst.param.b32 [a0], %r1;\n\tcall.uni (r0), step, (a0);\n"
+		"\tld.param.b32 %r3, [r0];\n\t}\n\tld.global.u32 %r4, [bias];\n"
+		"\txor.b32 %r3, %r3, %r4;\n\tadd.u32 %r3, %r3, %r2;\n"
+		"\tst.param.b32 [r], %r3;\n\tret;\n}\n";
+	static char unit_entry[] = HEAD
+		".extern .global .align 4 .u32 total;\n.extern .func " BLEND ";\n"
+		".visible .entry linked (.param .u64 p, .param .u32 n)\n{\n"
+		"\t.reg .pred %q;\n\t.reg .b32 %r<9>;\n\t.reg .b64 %d<3>;\n"
+		"\tld.param.u64 %d1, [p];\n\tld.param.u32 %r1, [n];\n"
+		"\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\tmov.u32 %r5, %tid.x;\n"
+		"\tmad.lo.u32 %r6, %r3, %r4, %r5;\n"
+		"\tmul.wide.u32 %d2, %r6, 4;\n\tadd.u64 %d1, %d1, %d2;\n"
+		"\tld.global.u32 %r7, [%d1];\n$again:\n" CALL
+		"\tst.param.b32 [a0], %r7;\n\tst.param.b32 [a1], %r1;\n"
+		"\tcall.uni (r0), blend, (a0, a1);\n\tld.param.b32 %r7, [r0];\n\t}\n"
+		"\tsub.u32 %r1, %r1, 1;\n\tsetp.ne.u32 %q, %r1, 0;\n\t@%q bra $again;\n"
+		"\tst.global.u32 [%d1], %r7;\n\tsetp.ne.u32 %q, %r5, 0;\n\t@%q ret;\n"
+		"\tatom.global.add.u32 %r8, [total], 1;\n\tret;\n}\n";
+	char *const units[] = { unit_entry, unit_step, unit_blend };
+	uint32_t n = ROUNDS, total;
+	CUlinkState link;
+	CUdeviceptr at;
+	CUmodule m;
+	CUfunction f;
+	struct words w;
+	size_t size;
+	void *image;
+
+	form_begin();
+	DO(cuLinkCreate(0, NULL, NULL, &link));
+	for (int i = 0; i < 3; i++)
+		DO(cuLinkAddData(link, CU_JIT_INPUT_PTX, units[i], strlen(units[i]) + 1, "unit", 0,
+				 NULL, NULL));
+	DO(cuLinkComplete(link, &image, &size));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuLinkDestroy(link));
+	DO(cuModuleGetFunction(&f, m, "linked"));
+	DO(cuModuleGetGlobal(&at, &size, m, "total"));
+	w = words_new(form_blocks * THREADS);
+	for (int i = 0; i < 4; i++) {
+		LAUNCH(f, form_blocks, THREADS, NULL, &w.at, &n);
+		for (size_t t = 0; t < w.n; t++)
+			for (uint32_t k = n; k; k--)
+				w.want[t] = ((w.want[t] * 31 + 3) ^ 5) + k;
+	}
+	DO(cuMemcpyDtoH(&total, at, sizeof(total)));
+	CHECK(total == 7 + 4 * form_blocks);
+	words_show("link-variables", &w);
+}
+
 static void function_attributes(void)
 {
 	static const char *const names[] = { "work", "reverse", "reduce", "heavy", "matmul" };
@@ -556,6 +621,10 @@ static void proc_address(void)
 	work_expect(&w, n, n);
 	DO(cuStreamSynchronize(CU_STREAM_PER_THREAD));
 	words_show("proc-address", &w);
+	/* by a symbol instead of a name: if the driver has that, it is the same function */
+	if (!cuGetProcAddress("cuStreamDestroy", (void **)&get, 12000, 0, &found) &&
+	    !cuGetProcAddress("cuStreamDestroy_v2", &p, 12000, 0, &found) && p)
+		printf("%s\n", p == (void *)get ? "the same" : "another");
 }
 
 /* The same by dlopen() and dlsym(), as a program does that is not linked against the driver */
@@ -768,6 +837,7 @@ const struct form module_forms[] = {
 	{ "device-malloc", device_malloc },
 	{ "device-assert", device_assert },
 	{ "link", link_units },
+	{ "link-variables", link_variables },
 	{ "function-attributes", function_attributes },
 	{ "function-shared-max", function_shared_max },
 	{ "function-cache", function_cache },

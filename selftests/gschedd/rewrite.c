@@ -233,6 +233,45 @@ static void refusals(void)
 	free(text);
 }
 
+/* The units of a relocatable program: a header, then their texts, each with its NUL. */
+static void units(void)
+{
+	static const struct { uint32_t magic, n, others; } head = { 0x5553477f, 2, 1 };
+	static const char caller[] =
+		".version 8.0\n.target sm_70\n.address_size 64\n"
+		".extern .func (.param .b32 r) five ();\n"
+		".visible .entry calls(.param .u64 out)\n{\n"
+		"\t.reg .b32 %r<2>;\n\t.reg .b64 %d<2>;\n\tld.param.u64 %d1, [out];\n"
+		"\t{\n\t.param .b32 a;\n\tcall.uni (a), five, ();\n\tld.param.b32 %r1, [a];\n"
+		"\t}\n\tst.global.u32 [%d1], %r1;\n\tret;\n}\n",
+		callee[] = ".version 8.0\n.target sm_70\n.address_size 64\n"
+		".visible .func (.param .b32 r) five ()\n{\n\tst.param.b32 [r], 5;\n\tret;\n}\n";
+	char image[sizeof(head) + sizeof(caller) + sizeof(callee)];
+	const size_t first = sizeof(head), second = first + sizeof(caller);
+	struct answer a;
+
+	memcpy(image, &head, sizeof(head));
+	memcpy(image + first, caller, sizeof(caller));
+	memcpy(image + second, callee, sizeof(callee));
+	is(rewrite_kernel(image, sizeof(image), "calls", 0, &a), 0, "units are joined");
+	ok(a.ptx.p && describes(&a.description, "calls"), "and one kernel's twin comes back");
+	answer_free(&a);
+	is(rewrite_err(image, sizeof(image) - 1), ENOEXEC, "the last text has no NUL: ENOEXEC");
+	is(rewrite_err(image, second), ENOEXEC, "fewer texts than it says: ENOEXEC");
+	image[4] = 1;
+	is(rewrite_err(image, sizeof(image)), ENOEXEC, "more texts than it says: ENOEXEC");
+	image[4] = 0;
+	is(rewrite_err(image, sizeof(image)), ENOEXEC, "none: ENOEXEC");
+	memset(image + 4, 0xff, 4);
+	is(rewrite_err(image, sizeof(image)), ENOEXEC, "a billion: ENOEXEC");
+	memcpy(image, &head, sizeof(head));
+	memcpy(image + sizeof(image) - 8, "{{{", 3);
+	is(rewrite_kernel(image, sizeof(image), "calls", 0, &a), ENOEXEC,
+	   "a unit that cannot be parsed: ENOEXEC");
+	ok(!a.ptx.p && describes(&a.description, "unit 2"), "with a description that says which");
+	answer_free(&a);
+}
+
 static char *cache_dir(void)
 {
 	static char path[96];
@@ -697,6 +736,7 @@ int main(void)
 	daemon_start("--device", DEVICE, "--image-max", "1M", "--log-level", "error", NULL);
 	bad_requests();
 	refusals();
+	units();
 	caching();
 	parts();
 	options();

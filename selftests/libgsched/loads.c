@@ -26,6 +26,32 @@ static const char *load(struct run *r, bool preload, const char *way)
 	return "";
 }
 
+/* A service that does not understand the last unit, which the driver's linker does. */
+static int half_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n)
+{
+	if (pwrite(image_fd, "{{{", 3, (off_t)req->image_size - 8) != 3)
+		abort();
+	return real_rewriter(req, image_fd, out, n);
+}
+
+/* Units of which the service cannot parse one: the original runs, and the client's page says why. */
+static void unparsed(const char *alone, const char *way)
+{
+	static struct run r;
+
+	fake_start(&f);
+	f.rewriter = half_rewriter;
+	f.sms = 4;
+	f.lease = GSCHED_LEASE_NONE;
+	load(&r, true, way);
+	fake_wait(&f, &f.detached, 1);
+	ok(!r.status && !strcmp(r.text, alone), "%s: a unit is not parsed: results as alone", way);
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] && strstr(f.cl->header.why, "unit 2"),
+	   "%s: the original ran: %.60s", way, f.cl ? f.cl->header.why : "no page");
+	fake_stop(&f);
+}
+
 int main(void)
 {
 	static const char *const ways[] = {
@@ -57,6 +83,8 @@ int main(void)
 			printf("# %s\n", f.cl ? f.cl->header.why : "no page");
 		fake_stop(&f);
 	}
+	unparsed(alone, "units");
+	unparsed(alone, "link");
 	unlink(file);
 	unlink(shm);
 	return done();

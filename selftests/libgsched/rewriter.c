@@ -22,8 +22,8 @@ int real_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigne
 		.size = sizeof(opts), .resumable = req->flags & GSP_REWRITE_RESUMABLE,
 		.modes = req->flags & GSP_REWRITE_MODES,
 	};
-	size_t size = req->image_size + req->name_size, length;
-	char *image = calloc(1, size + 1);
+	size_t size = req->image_size + req->name_size, length, source_size;
+	char *image = calloc(1, size + 1), *source = NULL;
 	struct gsr_rewrite rw = { 0 };
 	struct gsr_error err;
 	void *description;
@@ -33,7 +33,8 @@ int real_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigne
 	if (!image || pread(image_fd, image, size, 0) != (ssize_t)size)
 		abort();
 	opts.kernel = req->name_size ? image + req->image_size : NULL;
-	if (gsr_rewrite_ptx(image, req->image_size, &opts, &rw, &err))
+	if (gsr_image_ptx(image, req->image_size, req->arch, &source, &source_size, &err) ||
+	    gsr_rewrite_ptx(source, source_size, &opts, &rw, &err))
 		description = gsr_describe_error(&err, &length);
 	else
 		description = gsr_describe(&rw, &length);
@@ -44,6 +45,7 @@ int real_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigne
 	out[(*n)++] = file_of(description, length);
 	free(description);
 	gsr_rewrite_free(&rw);
+	free(source);
 	free(image);
 	return error;
 }

@@ -75,13 +75,19 @@ static int launches_seen(const uint32_t *words)
 }
 
 
-/* In four streams in turn, each of which waits for the one before. The third comes when told to. */
-static void chain(void)
+/*
+ * In four streams in turn, each of which waits for the one before: for an event, or, @how else, for
+ * a word. The third comes when told to.
+ */
+static void chain(const char *how)
 {
+	CUdeviceptr word = memory - 4;
+	CUstreamBatchMemOpParams op = { 0 };
 	static uint32_t words[WORDS];
 	CUstream s[4];
 	CUevent e;
 
+	DO(cuMemsetD32(word, 0, 1));
 	for (unsigned int i = 0; i < 4; i++)
 		DO(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
 	for (unsigned int i = 0; i < TIMES; i++) {
@@ -90,7 +96,17 @@ static void chain(void)
 			fflush(stdout);
 			getchar();
 		}
-		if (i) {
+		if (i && !strcmp(how, "chain-values")) {
+			DO(cuStreamWriteValue32(s[(i - 1) % 4], word, i, 0));
+			DO(cuStreamWaitValue32(s[i % 4], word, i, CU_STREAM_WAIT_VALUE_GEQ));
+		} else if (i && !strcmp(how, "chain-batches")) {
+			op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+			op.waitValue.address = word;
+			op.waitValue.value = i;
+			op.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+			DO(cuStreamWriteValue32(s[(i - 1) % 4], word, i, 0));
+			DO(cuStreamBatchMemOp(s[i % 4], 1, &op, 0));
+		} else if (i) {
 			DO(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 			DO(cuEventRecord(e, s[(i - 1) % 4]));
 			DO(cuStreamWaitEvent(s[i % 4], e, 0));
@@ -103,6 +119,30 @@ static void chain(void)
 	printf("chain: %d launches\n", launches_seen(words));
 	for (unsigned int i = 0; i < 4; i++)
 		DO(cuStreamDestroy(s[i]));
+}
+
+/* The whole context waits for a kernel, streams that come later, too. */
+static void context_waits(CUstream s)
+{
+	static uint32_t words[WORDS];
+	CUstream later;
+	CUevent e;
+
+	DO(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < 4; i++) {
+		launch(s);
+		DO(cuEventRecord(e, s));
+		DO(cuCtxWaitEvent(ctx, e));
+		DO(cuStreamCreate(&later, CU_STREAM_NON_BLOCKING));
+		launch(later);
+		DO(cuEventRecord(e, later));
+		DO(cuStreamWaitEvent(s, e, 0));
+		DO(cuStreamDestroy(later));
+	}
+	DO(cuCtxSynchronize());
+	DO(cuEventDestroy(e));
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("context-waits: %d launches\n", launches_seen(words));
 }
 
 static void *launches(void *stream)
@@ -291,7 +331,7 @@ static void by_default(const char *how)
 		if (!strcmp(how, "default-ex"))
 			DO(cuLaunchKernelEx(&config, work, params, NULL));
 		else if (!strcmp(how, "default-cooperative"))
-			DO(cuLaunchCooperativeKernel(work, 8, 1, 1, THREADS, 1, 1, 0, NULL,
+			DO(cuLaunchCooperativeKernel(work, 64, 1, 1, THREADS, 1, 1, 0, NULL,
 						     params));
 		else
 			launch(!strcmp(how, "default-thread") ? CU_STREAM_PER_THREAD : NULL);
@@ -299,24 +339,6 @@ static void by_default(const char *how)
 	DO(cuCtxSynchronize());
 	DO(cuMemcpyDtoH(words, memory, BYTES));
 	printf("%s: %d launches\n", how, launches_seen(words));
-}
-
-/* Kernels in a graph have the priorities that the program gave them. */
-static void captured(CUstream s)
-{
-	CUgraphExec exec;
-	CUgraph graph;
-
-	DO(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	launch(CU_STREAM_PER_THREAD);
-	DO(cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph));
-	DO(cuGraphInstantiateWithFlags(&exec, graph,
-				       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
-	for (int i = 0; i < TIMES; i++)
-		DO(cuGraphLaunch(exec, s));
-	DO(cuCtxSynchronize());
-	DO(cuGraphExecDestroy(exec));
-	DO(cuGraphDestroy(graph));
 }
 
 static void say(const char *what)
@@ -331,6 +353,98 @@ static void heard(void)
 
 	if (read(0, &c, 1) != 1)
 		exit(1);
+}
+
+/*
+ * In streams that were created before the group's priority changed, by launches of any kind;
+ * "late-graph": by a graph, in the stream @s. "late-wings": by twins, after one launch before.
+ */
+static void late(const char *how, CUstream s)
+{
+	static uint32_t words[WORDS];
+	uint32_t n = ROUNDS, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .hStream = s,
+	};
+	CUgraphExec exec = NULL;
+	CUgraph graph;
+	int told;
+
+	if (!strcmp(how, "late-graph")) {
+		DO(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		launch(s);
+		DO(cuStreamEndCapture(s, &graph));
+		DO(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	}
+	if (!strcmp(how, "late-wings"))
+		launch(s);
+	DO(cuCtxSynchronize());
+	DO(cuMemsetD32(memory, 0, WORDS));
+	usleep(300000);	/* until it is known what its kernels are */
+	say("ready");
+	heard();
+	for (int i = 0; i < TIMES; i++) {
+		if (exec)
+			DO(cuGraphLaunch(exec, s));
+		else if (!strcmp(how, "late-ex"))
+			DO(cuLaunchKernelEx(&config, work, params, NULL));
+		else if (!strcmp(how, "late-cooperative"))
+			DO(cuLaunchCooperativeKernel(work, 64, 1, 1, THREADS, 1, 1, 0, s, params));
+		else
+			launch(s);
+	}
+	DO(cuCtxSynchronize());
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	DO(cuStreamGetPriority(s, &told));
+	printf("%s: %d launches, %d\n", how, launches_seen(words), told);
+}
+
+static int node_priority(CUgraph graph)
+{
+	CUkernelNodeAttrValue value;
+	CUgraphNode node;
+	size_t n = 1;
+
+	DO(cuGraphGetNodes(graph, &node, &n));
+	DO(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	return value.priority;
+}
+
+/* A kernel that was captured in a stream of priority -2, in a child graph, runs in another one */
+static void captured(CUstream s)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUgraph graph, parent, child;
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUstream p;
+
+	DO(cuStreamCreateWithPriority(&p, CU_STREAM_NON_BLOCKING, -2));
+	DO(cuStreamBeginCapture_v2(p, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	launch(p);
+	DO(cuStreamEndCapture(p, &graph));
+	printf("captured: %d\n", node_priority(graph));
+	DO(cuGraphCreate(&parent, 0));
+	DO(cuGraphAddChildGraphNode(&node, parent, NULL, 0, graph));
+	DO(cuGraphChildGraphNodeGetGraph(node, &child));
+	DO(cuGraphInstantiateWithFlags(&exec, parent,
+				       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
+	printf("instantiated: %d %d\n", node_priority(graph), node_priority(child));
+	for (int i = 0; i < TIMES; i++) {
+		DO(cuGraphLaunch(exec, s));
+		if (i == TIMES / 2) {
+			DO(cuCtxSynchronize());
+			DO(cuGraphExecUpdate(exec, parent, &info));
+			printf("updated: %d\n", node_priority(child));
+		}
+	}
+	DO(cuCtxSynchronize());
+	DO(cuGraphExecDestroy(exec));
+	DO(cuGraphDestroy(parent));
+	DO(cuGraphDestroy(graph));
+	DO(cuStreamDestroy(p));
 }
 
 /* A context of its own, which has launched something */
@@ -554,8 +668,10 @@ int main(int argc, char **argv)
 			copies_of(argv[i], s, s, 3);
 		else if (!strcmp(argv[i], "batches-legacy"))
 			copies_of(argv[i], NULL, blocking[1], 4);
-		else if (!strcmp(argv[i], "chain"))
-			chain();
+		else if (!strncmp(argv[i], "chain", 5))
+			chain(argv[i]);
+		else if (!strcmp(argv[i], "context-waits"))
+			context_waits(s);
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))
@@ -583,6 +699,8 @@ int main(int argc, char **argv)
 			memory = device;
 		} else if (!strncmp(argv[i], "default-", 8))
 			by_default(argv[i]);
+		else if (!strncmp(argv[i], "late-", 5))
+			late(argv[i], s);
 		else if (!strcmp(argv[i], "captured"))
 			captured(s);
 		else if (!strcmp(argv[i], "priorities"))

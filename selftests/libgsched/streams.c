@@ -242,7 +242,6 @@ static void default_streams(void)
 		{ "default-null", GSCHED_LEASE_NONE, 0, 0, -3, true },
 		{ "default-late", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 0, -3, true },
 	};
-	static char *const what[] = { APP, "captured", NULL };
 	struct run alone, r;
 	unsigned int i;
 	int least;
@@ -270,13 +269,88 @@ static void default_streams(void)
 			   "and nobody is told");
 		fake_stop(&f);
 	}
-	begin(GSCHED_LEASE_NONE, 0);
-	f.priority = 7;
-	start(&r, true, what);
-	least = least_priority(r.pid);
-	finish(&r);
-	ok(!r.status && !least, "a launch that was captured: the least has %d", least);
-	fake_stop(&f);
+}
+
+/* Kernels of graphs that have priorities of their own; the program sees those that it gave them. */
+static void graphs(void)
+{
+	static char *const what[] = { APP, "captured", NULL };
+	struct run alone, r;
+	int least, i;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "captured: -2\ninstantiated: -2 -2\nupdated: -2\n"), "a graph");
+	for (i = 0; i < 4; i++) {
+		begin(i & 1 ? GSCHED_LEASE_FREE : GSCHED_LEASE_NONE, i & 1 ? GSCHED_ARB_ALONE : 0);
+		f.priority = i < 2 ? 0 : 7;
+		start(&r, true, what);
+		least = least_priority(r.pid);
+		finish(&r);
+		same(&r, &alone, "a graph whose kernels have priorities");
+		ok(least == (i < 2 ? -2 : -4), "%s a priority: the least has %d",
+		   i < 2 ? "without" : "with", least);
+		fake_stop(&f);
+	}
+}
+
+/*
+ * The group gets a priority, or loses it, while the program runs: streams that it created before
+ * keep theirs, and what it launches there has the right one all the same. The program sees nothing
+ * of it.
+ */
+static void late_priorities(void)
+{
+	static const struct {
+		char *step;
+		uint32_t lease, flags;
+		bool old;
+	} cases[] = {
+		{ "late-kernel", GSCHED_LEASE_NONE, 0, false },
+		{ "late-ex", GSCHED_LEASE_NONE, 0, false },
+		{ "late-cooperative", GSCHED_LEASE_NONE, 0, false },
+		{ "late-wings", GSCHED_LEASE_NONE, 0, false },
+		{ "late-kernel", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, true },
+		{ "late-ex", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, true },
+		{ "late-graph", GSCHED_LEASE_NONE, 0, false },
+		{ "late-graph", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, true },
+	};
+	struct run alone, r;
+	pthread_t thread;
+	unsigned int i;
+	int least;
+
+	for (i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t before = i % 2 ? 7 : 0;
+		bool wings = !strcmp(cases[i / 2].step, "late-wings");
+		char *argv[] = { APP, cases[i / 2].step, NULL };
+
+		start(&alone, false, argv);
+		tell(&alone, "1");
+		finish(&alone);
+		begin(cases[i / 2].lease, cases[i / 2].flags);
+		f.priority = before;
+		if (cases[i / 2].old)
+			argv[1] = old_kernels();
+		start(&r, true, argv);
+		ok(says(&r, "ready\n"), "%s%s", argv[2], cases[i / 2].old ? ", no twins" : "");
+		__atomic_store_n(&f.arb->header.priority, 7 - before, __ATOMIC_RELEASE);
+		evicting = wings;
+		pthread_create(&thread, NULL, evict, NULL);
+		tell(&r, "1");
+		least = least_priority(r.pid);
+		evicting = false;
+		pthread_join(thread, NULL);
+		finish(&r);
+		same(&r, &alone, argv[2]);
+		ok(f.cl && (!wings || f.cl->header.wings) && least == (before ? 0 : -3),
+		   "%s a priority: the least has %d", before ? "lost" : "got", least);
+		if (cases[i / 2].old)
+			unlink(argv[1]);
+		if (cases[i / 2].flags)
+			ok(f.cl && f.cl->header.passed && !f.submits && !f.async_submits,
+			   "and nobody is told");
+		fake_stop(&f);
+	}
 }
 
 /*
@@ -337,9 +411,9 @@ static void gates(void)
  * The arbiter dies, and two tasks that have done gates are evicted. Streams that wait for them
  * would take the last hardware queue, and the wings of the second task would not come.
  */
-static void waits_without_arbiter(void)
+static void waits_without_arbiter(char *how)
 {
-	static char *const what[] = { APP, "chain", NULL };
+	char *const what[] = { APP, how, NULL };
 	struct run alone, r;
 
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
@@ -355,7 +429,28 @@ static void waits_without_arbiter(void)
 	tell(&r, "1");
 	finish(&r);
 	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	same(&r, &alone, "streams that wait, and no arbiter");
+	same(&r, &alone, how);
+}
+
+/* Wings wait for whatever their context waits for, which may be the end of their own task. */
+static void context_waits(void)
+{
+	static char *const what[] = { APP, "context-waits", NULL };
+	struct run alone, r;
+	pthread_t thread;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "8 launches"), "a context that waits for an event");
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	same(&r, &alone, "evicted meanwhile");
+	ok(f.cl && f.cl->header.wings, "with %llu wings",
+	   f.cl ? (unsigned long long)f.cl->header.wings : 0);
+	fake_stop(&f);
 }
 
 /*
@@ -586,10 +681,15 @@ int main(void)
 	failed_meanwhile();
 	priorities();
 	default_streams();
+	graphs();
+	late_priorities();
 	wings();
 	queues();
 	gates();
-	waits_without_arbiter();
+	waits_without_arbiter("chain");
+	waits_without_arbiter("chain-values");
+	waits_without_arbiter("chain-batches");
+	context_waits();
 	queues_asked();
 	waiting();
 	busy();

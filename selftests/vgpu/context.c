@@ -80,6 +80,8 @@ static void ctx_close(struct CUctx_st *ctx)
 	while (ctx->streams)
 		vg_stream_free(ctx->streams);
 	ctx->legacy = NULL;
+	while (ctx->n_awaited)
+		vg_mark_put(ctx->awaited[--ctx->n_awaited]);
 	while (ctx->events) {
 		struct CUevent_st *e = ctx->events;
 

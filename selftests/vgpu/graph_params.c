@@ -375,6 +375,37 @@ CUDADRV_API CUresult cuGraphKernelNodeSetParams(CUgraphNode n, const CUDA_KERNEL
 	return cuGraphKernelNodeSetParams_v2(n, &p2);
 }
 
+/* Attributes: the priority is real, the others are hints that change nothing here */
+CUDADRV_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode n, CUkernelNodeAttrID id,
+						   CUkernelNodeAttrValue *v)
+{
+	CUresult r = enter(n, CU_GRAPH_NODE_TYPE_KERNEL, v);
+
+	if (r)
+		return r;
+	memset(v, 0, sizeof(*v));
+	if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+		v->priority = n->op->kernel.priority;
+	if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+		v->cooperative = n->op->kernel.need.whole;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode n, CUkernelNodeAttrID id,
+						   const CUkernelNodeAttrValue *v)
+{
+	CUresult r = enter(n, CU_GRAPH_NODE_TYPE_KERNEL, v);
+
+	if (r)
+		return r;
+	if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+		if (v->priority > VG_LEAST_PRIORITY || v->priority < VG_GREATEST_PRIORITY)
+			return vg_leave(CUDA_ERROR_INVALID_VALUE);
+		n->op->kernel.priority = v->priority;
+	}
+	return vg_leave(CUDA_SUCCESS);
+}
+
 #define PARAMS(Kind, KIND, TYPE, get, set) \
 	CUDADRV_API CUresult cuGraph##Kind##NodeGetParams(CUgraphNode n, TYPE *p) \
 	{ \

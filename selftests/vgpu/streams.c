@@ -41,6 +41,26 @@ static CUresult push(struct CUstream_st *s, struct vg_op *op)
 	return vg_leave(vg_push(s, op));
 }
 
+static CUresult push_wait_for(struct CUstream_st *s, struct vg_mark *mark)
+{
+	struct vg_op *op = vg_op_new(VG_OP_WAIT_EVENT);
+
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op->mark = mark;
+	mark->refs++;
+	return vg_push(s, op);
+}
+
+static CUresult await_context(struct CUstream_st *s)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < s->ctx->n_awaited && !r; i++)
+		r = push_wait_for(s, s->ctx->awaited[i]);
+	return r;
+}
+
 CUDADRV_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	struct CUctx_st *ctx;
@@ -54,7 +74,7 @@ CUDADRV_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int f
 	if (priority < VG_GREATEST_PRIORITY)
 		priority = VG_GREATEST_PRIORITY;
 	*stream = vg_stream_new(ctx, flags, priority);
-	return vg_leave(*stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+	return vg_leave(*stream ? await_context(*stream) : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 CUDADRV_API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
@@ -472,6 +492,36 @@ static CUresult wait_event(CUstream stream, bool own, CUevent event, unsigned in
 }
 BOTH(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags),
      wait_event(stream, own, event, flags))
+
+/* All streams of a context wait, those to come, too, and nothing may be captured. */
+CUDADRV_API CUresult cuCtxWaitEvent(CUcontext context, CUevent event)
+{
+	struct CUctx_st *ctx = context;
+	struct CUstream_st *s;
+	CUresult r = vg_enter_ctx(&ctx);
+
+	if (r)
+		return r;
+	if (context && !vg_handle_is(context, VG_CONTEXT))
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	ctx = context ? context : ctx;
+	if (!vg_handle_is(event, VG_EVENT))
+		return vg_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (event->captured)
+		return vg_leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	r = vg_capture_ctx(ctx);
+	if (r || !event->mark)
+		return vg_leave(r);
+	for (s = ctx->streams; s && !r; s = s->next)
+		r = push_wait_for(s, event->mark);
+	if (!r && ctx->n_awaited == sizeof(ctx->awaited) / sizeof(ctx->awaited[0]))
+		r = vg_unsimulated("so many calls of cuCtxWaitEvent");
+	if (!r) {
+		event->mark->refs++;
+		ctx->awaited[ctx->n_awaited++] = event->mark;
+	}
+	return vg_leave(r);
+}
 
 static CUresult enter_event(CUevent event)
 {

@@ -27,7 +27,7 @@
 	X(cuCheckpointProcessUnlock) X(cuCoredumpGetAttribute) X(cuCoredumpGetAttributeGlobal) \
 	X(cuCoredumpSetAttribute) X(cuCoredumpSetAttributeGlobal) \
 	X(cuCtxGetDevResource) \
-	X(cuCtxRecordEvent) X(cuCtxWaitEvent) X(cuDestroyExternalMemory) \
+	X(cuCtxRecordEvent) X(cuDestroyExternalMemory) \
 	X(cuDestroyExternalSemaphore) \
 	X(cuDevResourceGenerateDesc) X(cuDevSmResourceSplitByCount) X(cuDeviceGetDevResource) \
 	X(cuDeviceGetGraphMemAttribute) X(cuDeviceGetHostAtomicCapabilities) \
@@ -53,8 +53,7 @@
 	X(cuGraphExternalSemaphoresSignalNodeSetParams) \
 	X(cuGraphExternalSemaphoresWaitNodeGetParams) \
 	X(cuGraphExternalSemaphoresWaitNodeSetParams) \
-	X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) \
-	X(cuGraphKernelNodeSetAttribute) \
+	X(cuGraphKernelNodeCopyAttributes) \
 	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
 	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \

@@ -117,6 +117,8 @@ struct CUctx_st {
 	uint64_t handle_id;		/* of all contexts that had this handle, which one */
 	uint64_t id;
 	CUfunc_cache cache_config;
+	struct vg_mark *awaited[8];	/* events that streams wait for which are yet to be made */
+	unsigned int n_awaited;
 	unsigned int n_streams;		/* made so far, if connections are counted */
 	struct CUstream_st *streams;	/* the legacy default stream is the last */
 	struct CUstream_st *legacy;

@@ -694,6 +694,10 @@ typedef union CUlaunchAttributeValue_union {
 } CUlaunchAttributeValue;
 typedef CUlaunchAttributeID CUstreamAttrID;
 typedef CUlaunchAttributeValue CUstreamAttrValue;
+typedef CUlaunchAttributeID CUkernelNodeAttrID;
+/* its parameters do not matter here */
+typedef CUresult (*CUgraphRecaptureCallback)(void *user);
+typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
 
 typedef struct CUlaunchAttribute_st {
 	CUlaunchAttributeID id;

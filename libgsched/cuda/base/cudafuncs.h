@@ -63,6 +63,7 @@ CUFN(cuCtxGetDevice, _v2, 13000, PLAIN, (CUdevice *, CUcontext))
 CUFN(cuCtxGetFlags, , 7000, PLAIN, (unsigned int *))
 CUFN(cuCtxSetFlags, , 12010, PLAIN, (unsigned int))
 CUFN(cuCtxGetId, , 12000, PLAIN, (CUcontext, unsigned long long *))
+CUFN(cuCtxWaitEvent, , 12050, PLAIN, (CUcontext, CUevent))
 CUFN(cuCtxSynchronize, , 2000, PLAIN, (void))
 CUFN(cuCtxSynchronize, _v2, 13000, PLAIN, (CUcontext))
 CUFN(cuCtxSetLimit, , 3010, PLAIN, (CUlimit, size_t))
@@ -383,6 +384,10 @@ CUFN(cuGraphKernelNodeGetParams, _v2, 12000, PLAIN, (CUgraphNode, CUDA_KERNEL_NO
 CUFN(cuGraphKernelNodeSetParams, , 10000, PLAIN, (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *))
 CUFN(cuGraphKernelNodeSetParams, _v2, 12000, PLAIN,
      (CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *))
+CUFN(cuGraphKernelNodeGetAttribute, , 11000, PLAIN,
+     (CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue *))
+CUFN(cuGraphKernelNodeSetAttribute, , 11000, PLAIN,
+     (CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue *))
 CUFN(cuGraphMemcpyNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_MEMCPY3D *))
 CUFN(cuGraphMemcpyNodeSetParams, , 10000, PLAIN, (CUgraphNode, const CUDA_MEMCPY3D *))
 CUFN(cuGraphMemsetNodeGetParams, , 10000, PLAIN, (CUgraphNode, CUDA_MEMSET_NODE_PARAMS *))

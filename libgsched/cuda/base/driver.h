@@ -21,7 +21,9 @@ struct CUmemDecompressParams_st;
 	X(cuMemDiscardBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \
 						  unsigned long long, CUstream)) \
 	X(cuMemDiscardAndPrefetchBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \
-		CUmemLocation *, size_t *, size_t, unsigned long long, CUstream))
+		CUmemLocation *, size_t *, size_t, unsigned long long, CUstream)) \
+	X(cuStreamBeginRecaptureToGraph, , 13030, PTSZ, (CUstream, CUstreamCaptureMode, CUgraph, \
+		CUgraphRecaptureCallback, void *))
 
 #define GI_FN_PLAIN(symbol, params)
 #define GI_FN_PTSZ(symbol, params) CUresult (*symbol##_ptsz) params;

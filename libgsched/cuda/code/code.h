@@ -46,8 +46,9 @@ struct gi_image {
 	CUcontext context;		/* of a module; NULL for a library */
 	const void *raw;		/* image of a library loaded before there was a context */
 	void *raw_copy;			/* ... if it had to be copied */
-	char *ptx;			/* input of rewriting; kept while a form may be needed */
-	size_t ptx_size;
+	/* input of rewriting: gsr_image_source(); kept while a form may be needed */
+	char *source;
+	size_t source_size;
 	/* NEW: not described yet; NONE: no kernel has a twin */
 	enum { GI_IMAGE_NEW, GI_IMAGE_READY, GI_IMAGE_NONE } state;
 	struct gsr_rewrite desc;	/* READY: what all kernels are */
@@ -136,6 +137,7 @@ struct gi_graph {
 	uint64_t blocks;		/* of its widest kernel; UINT32_MAX: the whole device */
 	struct gi_shape shape;		/* times of the graph; original_m of that kernel */
 	bool known;			/* @kernels is complete */
+	bool lifted;			/* its nodes' priorities were mapped: nodes.c */
 	struct gi_graph_kernel *kernels;	/* owned by the holder of the table's reference */
 	size_t n_kernels;
 };
@@ -189,10 +191,30 @@ struct gi_func {
 	struct gi_func *next_job;	/* gi_lock */
 };
 
+/* ---- nodes.c ---- */
+
+/* Kernel nodes of a graph whose priorities are mapped for the time of one call of the driver */
+struct gi_lifted {
+	bool lifted;
+	struct gi_lifted_node {
+		CUgraphNode node;
+		int asked;
+	} *nodes;
+	size_t n, room;
+};
+
+/* @lift false: nothing is changed. The context is current; nobody else uses the graph. */
+struct gi_lifted gi_nodes_lift(CUgraph graph, bool lift);
+void gi_nodes_restore(struct gi_lifted *l);
+
 /* ---- graph.c ---- */
 
-/* The program has instantiated @graph; its context is current. */
-void gi_graph_made(CUgraphExec exec, CUgraph graph);
+/*
+ * The program has instantiated @graph; its context is current. @lifted: with the priorities of its
+ * nodes, which were mapped.
+ */
+void gi_graph_made(CUgraphExec exec, CUgraph graph, bool lifted);
+bool gi_graph_lifted(CUgraphExec exec);
 /* The program has updated all nodes, or one kernel node; the context is current. */
 void gi_graph_updated(CUgraphExec exec, CUgraph graph);
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p);
@@ -237,8 +259,11 @@ void gi_image_reset(void);				/* after fork */
 
 /* ---- link.c ---- */
 
-/* The PTX of machine code that was linked at run time (malloc'd); NULL: it was not linked. */
-char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size);
+/*
+ * The PTX of machine code that was linked at run time, as gsr_image_source() returns it; NULL: it
+ * was not linked.
+ */
+char *gi_linked_source(const void *image, size_t max, size_t *source_size);
 /* Input of a link, and its result; @code NULL: the link ended without one. */
 void gi_link_data(CUlinkState state, const void *data, size_t size);
 void gi_link_file(CUlinkState state, const char *path);
@@ -358,7 +383,7 @@ bool gi_share(struct gi_image *image, struct gi_ctx *cx, const struct gsr_rewrit
 /* ---- initial.c ---- */
 
 /* Variables may hold addresses of functions. */
-bool gi_names_functions(const char *ptx);
+bool gi_names_functions(const char *source, size_t size);
 /*
  * Reads the initial value of the word at @offset in the image's variable, which is at @at in the
  * current context @cx.

@@ -158,7 +158,7 @@ static struct gi_graph *new_graph(CUgraphExec exec, uint64_t number)
 	return g;
 }
 
-void gi_graph_made(CUgraphExec exec, CUgraph graph)
+void gi_graph_made(CUgraphExec exec, CUgraph graph, bool lifted)
 {
 	static _Atomic uint64_t numbers;
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -168,6 +168,7 @@ void gi_graph_made(CUgraphExec exec, CUgraph graph)
 	gi_graph_gone(exec);
 	if (!g)
 		return;
+	g->lifted = lifted;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	read_nodes(g, graph, NULL);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
@@ -185,11 +186,12 @@ void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 	struct gi_graph *before = take_graph(exec), *g;
 
 	if (!before) {
-		gi_graph_made(exec, graph);
+		gi_graph_made(exec, graph, false);
 		return;
 	}
 	g = new_graph(exec, before->number);
 	if (g) {
+		g->lifted = before->lifted;
 		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 		read_nodes(g, graph, before);
 		gi_real.cuThreadExchangeStreamCaptureMode(&mode);
@@ -229,6 +231,7 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 		return;
 	}
 	g->known = true;
+	g->lifted = before->lifted;
 	g->kernels = before->kernels;
 	g->n_kernels = before->n_kernels;
 	before->kernels = NULL;
@@ -255,6 +258,15 @@ struct gi_graph *gi_graph_get(CUgraphExec exec)
 	gi_graph_hold(g);
 	pthread_mutex_unlock(&lock);
 	return g;
+}
+
+bool gi_graph_lifted(CUgraphExec exec)
+{
+	struct gi_graph *g = gi_graph_get(exec);
+	bool lifted = g && g->lifted;
+
+	gi_graph_put(g);
+	return lifted;
 }
 
 struct gi_graph *gi_graph_hold(struct gi_graph *g)

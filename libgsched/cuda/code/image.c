@@ -121,12 +121,12 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 	if (!library)
 		gi_real.cuCtxGetCurrent(&image->context);
 	err.message[0] = 0;
-	image->ptx = gi_linked_ptx(data, max, &image->ptx_size);
-	if (image->ptx) {
+	image->source = gi_linked_source(data, max, &image->source_size);
+	if (image->source) {
 		gi_debug("image: linked by the program from PTX");
 	} else if (cx) {
-		if (gsr_image_ptx(data, max, cx->client->arch, &image->ptx,
-				  &image->ptx_size, &err)) {
+		if (gsr_image_source(data, max, cx->client->arch, &image->source,
+				     &image->source_size, &err)) {
 			mark_unusable(image, err.message[0] ? err.message : "no PTX in the image");
 			gi_debug("image: %s", image->why);
 		}
@@ -147,7 +147,8 @@ void gi_image_loaded(void *handle, bool library, const void *data, size_t max, b
 		if (!image->raw)
 			mark_unusable(image, "loaded before there was a context");
 	}
-	image->functions = image->ptx ? gi_names_functions(image->ptx) : image->raw != NULL;
+	image->functions = image->source ? gi_names_functions(image->source, image->source_size) :
+			   image->raw != NULL;
 	pthread_mutex_lock(&gi_lock);
 	image->next = images[gi_hash(handle) % BUCKETS];
 	images[gi_hash(handle) % BUCKETS] = image;

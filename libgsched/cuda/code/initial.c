@@ -24,7 +24,7 @@ struct gi_initial {
  * Whether an initialiser names a symbol. In PTX, '=' occurs only before initialisers. Those with
  * numbers only do not matter.
  */
-bool gi_names_functions(const char *ptx)
+static bool text_names_functions(const char *ptx)
 {
 	const char *at, *c;
 
@@ -41,6 +41,17 @@ bool gi_names_functions(const char *ptx)
 			inside = digit || (inside && (letter || *c == '.'));
 		}
 	}
+	return false;
+}
+
+/* A source may be the texts of several units, each with its NUL. */
+bool gi_names_functions(const char *source, size_t size)
+{
+	const char *at;
+
+	for (at = source; at < source + size; at += strlen(at) + 1)
+		if (text_names_functions(at))
+			return true;
 	return false;
 }
 

@@ -21,12 +21,12 @@ struct input {
 	bool dropped;			/* exceeds INPUTS_MAX */
 };
 
-/* The result of a link: size and hash of the machine code, and its PTX */
+/* The result of a link: size and hash of the machine code, and the PTX of its units */
 struct result {
 	struct result *next;
-	size_t size, ptx_size;
+	size_t size, source_size;
 	uint64_t hash;
-	char *ptx;
+	char *source;
 };
 
 /* gi_lock */
@@ -131,13 +131,13 @@ static void forget_results(unsigned int most)
 	unsigned int i = 0;
 
 	while ((r = *p)) {
-		bytes += r->ptx_size;
+		bytes += r->source_size;
 		if (i++ < most && bytes <= INPUTS_MAX) {
 			p = &r->next;
 			continue;
 		}
 		*p = r->next;
-		free(r->ptx);
+		free(r->source);
 		free(r);
 		n_results--;
 	}
@@ -150,7 +150,8 @@ static void add_result(struct input *in, unsigned int arch, const void *code, si
 
 	if (!r)
 		return;
-	if (gsr_program_ptx(NULL, 0, in->units, in->n, arch, &r->ptx, &r->ptx_size, &err)) {
+	if (gsr_program_source(NULL, 0, in->units, in->n, arch, &r->source, &r->source_size,
+			       &err)) {
 		gi_debug("link: %s", err.message);
 		free(r);
 		return;
@@ -180,9 +181,9 @@ void gi_link_ends(CUlinkState state, const void *code, size_t size)
 	input_free(in);
 }
 
-char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size)
+char *gi_linked_source(const void *image, size_t max, size_t *source_size)
 {
-	char *ptx = NULL;
+	char *source = NULL;
 	struct result *r;
 	uint64_t hash;
 	size_t size;
@@ -193,14 +194,14 @@ char *gi_linked_ptx(const void *image, size_t max, size_t *ptx_size)
 		hash = hash_of(image, size);
 		for (r = results; r && (r->size != size || r->hash != hash); r = r->next)
 			;
-		ptx = r ? malloc(r->ptx_size + 1) : NULL;
-		if (ptx) {
-			memcpy(ptx, r->ptx, r->ptx_size + 1);
-			*ptx_size = r->ptx_size;
+		source = r ? malloc(r->source_size) : NULL;
+		if (source) {
+			memcpy(source, r->source, r->source_size);
+			*source_size = r->source_size;
 		}
 	}
 	pthread_mutex_unlock(&gi_lock);
-	return ptx;
+	return source;
 }
 
 void gi_link_reset(void)

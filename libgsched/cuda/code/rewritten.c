@@ -2,7 +2,8 @@
 /*
  * What gschedd's rewriting service makes of an image: what its kernels are, and one kernel in one
  * form at a time, as it is loaded. The program does not look into PTX; it only takes it out of its
- * container (and the rewriter joins the units of a relocatable program there). For the twin worker.
+ * container, that of each unit of a relocatable program, which the service joins. For the twin
+ * worker.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,25 +12,26 @@
 #include "code/code.h"
 
 /* The input, kept while forms may be needed. No lock held; @image is being worked on. */
-static bool take_ptx(struct gi_image *image, unsigned int arch, char *why, size_t size)
+static bool take_source(struct gi_image *image, unsigned int arch, char *why, size_t size)
 {
 	struct gsr_error err = { 0 };
-	size_t ptx_size = 0;
-	char *ptx = NULL;
+	size_t source_size = 0;
+	char *source = NULL;
 
-	if (image->ptx)
+	if (image->source)
 		return true;
-	if (image->raw && gsr_image_ptx(image->raw, SIZE_MAX, arch, &ptx, &ptx_size, &err))
-		ptx = NULL;
-	if (!ptx)
+	if (image->raw &&
+	    gsr_image_source(image->raw, SIZE_MAX, arch, &source, &source_size, &err))
+		source = NULL;
+	if (!source)
 		snprintf(why, size, "%s", err.message[0] ? err.message : "no PTX in the image");
 	pthread_mutex_lock(&gi_lock);
-	image->ptx = ptx;
-	image->ptx_size = ptx_size;
+	image->source = source;
+	image->source_size = source_size;
 	free(image->raw_copy);
 	image->raw = image->raw_copy = NULL;
 	pthread_mutex_unlock(&gi_lock);
-	return ptx;
+	return source;
 }
 
 /* The answer is @desc, and @twin if @ask wants it and there is one. */
@@ -42,8 +44,8 @@ static enum gi_answer ask_service(const struct gi_image *image,
 	void *description = NULL;
 	enum gi_answer answer;
 
-	if (gsched_rewrite_with(image->ptx, image->ptx_size, ask, twin, &twin_size, &description,
-				&length) && errno != ENOEXEC) {
+	if (gsched_rewrite_with(image->source, image->source_size, ask, twin, &twin_size,
+				&description, &length) && errno != ENOEXEC) {
 		snprintf(why, size, "gschedd does not rewrite it: %s", strerror(errno));
 		return errno == ENOTCONN || errno == ETIMEDOUT || errno == EBUSY ||
 				       errno == EDQUOT ? GI_ANSWER_LATER : GI_ANSWER_NO;
@@ -65,8 +67,8 @@ static void set_unusable(struct gi_image *image, const char *why)
 {
 	snprintf(image->why, sizeof(image->why), "%s", why);
 	image->state = GI_IMAGE_NONE;
-	free(image->ptx);
-	image->ptx = NULL;
+	free(image->source);
+	image->source = NULL;
 }
 
 void gi_image_describe(struct gi_image *image)
@@ -81,7 +83,7 @@ void gi_image_describe(struct gi_image *image)
 
 	if (image->state != GI_IMAGE_NEW)
 		return;
-	if (take_ptx(image, image->arch, why, sizeof(why)))
+	if (take_source(image, image->arch, why, sizeof(why)))
 		answer = ask_service(image, &ask, &none, &desc, why, sizeof(why));
 	pthread_mutex_lock(&gi_lock);
 	if (answer == GI_ANSWER_YES && desc.n_kernels) {
@@ -157,7 +159,7 @@ enum gi_answer gi_image_kernel_form(struct gi_image *image, unsigned int arch, c
 	r = find_rewritten(image, kernel, id);
 	pthread_mutex_unlock(&gi_lock);
 	if (!r) {
-		if (!take_ptx(image, arch, why, size)) {
+		if (!take_source(image, arch, why, size)) {
 			pthread_mutex_lock(&gi_lock);
 			set_unusable(image, why);
 			gi_image_recount(image);
@@ -197,5 +199,5 @@ void gi_rewritten_free(struct gi_image *image)
 		free(r);
 	}
 	gsr_rewrite_free(&image->desc);
-	free(image->ptx);
+	free(image->source);
 }

@@ -127,7 +127,7 @@ static bool prepare_context(struct gi_ctx *cx)
 	struct gi_client *c = cx->client;
 	CUstreamBatchMemOpParams op = { 0 };
 	void *host;
-	int i, priority;
+	int i;
 	CUresult rc;
 
 	if (!register_pages(c, cx))
@@ -155,10 +155,11 @@ static bool prepare_context(struct gi_ctx *cx)
 	 * Wings must not queue behind blocks of less important programs, whose priority is below
 	 * that of the tasks' streams. They yield to streams that the program itself prefers.
 	 */
-	priority = gi_stream_priority(cx, cx->least);
+	cx->wing_priority = gi_stream_priority(cx, cx->least);
 	for (i = 0; i < GI_WING_STREAMS && !rc; i++)
 		rc = gi_real.cuStreamCreateWithPriority(&cx->wing_stream[i],
-							CU_STREAM_NON_BLOCKING, priority);
+							CU_STREAM_NON_BLOCKING,
+							cx->wing_priority);
 	if (rc)
 		goto fail;
 	/* clean all blocks, and check that streams can write words at all */

@@ -68,6 +68,7 @@ struct gi_ctx {
 	/* client lock: the driver reports the context as unusable */
 	bool broken;
 	CUstream clean_stream, recall_stream, wing_stream[GI_WING_STREAMS];
+	int wing_priority;		/* of these */
 	uint32_t wing_ticket[GI_WING_STREAMS];
 	/* client lock: gi_stream_id() of the stream whose done gate last blocked the wing stream */
 	uint64_t blocked_by[GI_WING_STREAMS];
@@ -141,6 +142,11 @@ struct gi_hot {
 	_Atomic unsigned int generation;	/* changes whenever a cached lookup may be stale */
 	/* number of images with kernels that have, or may get, twins */
 	_Atomic int rewritable;
+	/*
+	 * number of the program's streams whose priority is not what it asked for, and not what it
+	 * would get in a group with a priority
+	 */
+	_Atomic int raised, unraised;
 	/* gi_real.cuCtxGetCurrent, valid once @begun is set */
 	CUresult (*current)(CUcontext *context);
 } __attribute__((aligned(64)));
@@ -295,7 +301,7 @@ uint64_t gi_sync_begin(void);
 void gi_sync_end(uint64_t began);
 
 /*
- * The number of streams that have waited for an event. Like a done gate, such a wait may block a
+ * The number of streams that have waited for an event or a word. Like a done gate, this may block a
  * hardware queue, and it may depend on a task that needs a wing. The default stream counts once per
  * thread, for good.
  */
@@ -310,6 +316,23 @@ static inline bool gi_is_default(CUstream stream)
 
 /* The priority to give to a new stream, or a launch, in the context. */
 int gi_stream_priority(const struct gi_ctx *cx, int asked);
+/* Whether that is another one: the group has a priority, and others can join the band. */
+bool gi_priorities_lifted(const struct gi_ctx *cx);
+int gi_lift_priority(const struct gi_ctx *cx, int asked);	/* ... what it is then */
+/*
+ * Whether the client's group got, or lost, a priority after some of the program's streams were
+ * created, so that their own may not be gi_stream_priority().
+ */
+static inline bool gi_streams_differ(const struct gi_client *c)
+{
+	return atomic_load_explicit(gi_load(&c->arb->header.priority) ? &gi_hot.unraised :
+				    &gi_hot.raised, memory_order_relaxed);
+}
+
+/* What the program asked for, and what the stream has. false: a default stream, or unknown. */
+bool gi_stream_given(CUstream stream, int *asked, int *given);
+/* Gives it what it would get if it were created now. It is not captured. */
+void gi_stream_follow(const struct gi_ctx *cx, CUstream stream);
 /* Gives a stream, not a default one, another priority. */
 CUresult gi_stream_set_priority(CUstream stream, int asked);
 /* The program has given @to the attributes of @from. */

@@ -29,11 +29,9 @@ struct gi_stream {
 	CUstream handle;
 	struct gi_ctx *cx;
 	bool blocking;			/* ordered with the legacy stream */
-	/* its priority is not @asked, which the program asked for */
-	bool raised;
-	bool preferred;			/* the hardware prefers it to streams without a priority */
-	bool counted_wait;		/* has waited for an event: counted in gi_streams_waiting */
-	int asked;
+	bool counted_wait;		/* has waited: counted in gi_streams_waiting */
+	/* priorities: what the program asked for, and what the stream has; within the device's */
+	int asked, given;
 	_Atomic uint32_t calls;
 };
 
@@ -41,7 +39,6 @@ _Atomic bool gi_green;
 _Atomic unsigned int gi_streams_waiting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost; protects the table */
-static _Atomic bool any_raised;		/* the priority of some stream was raised */
 static struct gi_stream *buckets[BUCKETS];
 static struct gi_stream *spare;		/* never freed: another thread's call may still use one */
 static _Atomic int enqueuing;		/* calls under way that enqueue work */
@@ -64,6 +61,51 @@ static struct gi_stream *find_stream(CUstream handle)
 	return s;
 }
 
+/* What a stream that the program asked to have @asked gets in a group with a priority. */
+int gi_lift_priority(const struct gi_ctx *cx, int asked)
+{
+	const int levels = cx->least - cx->greatest + 1, upper = (levels + 1) / 2,
+		  rank = cx->least - asked;
+
+	if (levels < 2)
+		return asked;
+	/*
+	 * Rounded up: the first step above the least priority, the only one that most programs use,
+	 * is a step here too.
+	 */
+	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
+}
+
+static int clamp_priority(const struct gi_ctx *cx, int asked)
+{
+	return asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+}
+
+/* Counts the stream in gi_hot, or, with -1, no longer. @lock is held. */
+static void count_priority(const struct gi_stream *s, int n)
+{
+	if (s->given != s->asked)
+		atomic_fetch_add(&gi_hot.raised, n);
+	if (s->given != gi_lift_priority(s->cx, s->asked))
+		atomic_fetch_add(&gi_hot.unraised, n);
+}
+
+/* @lock is held. */
+static void set_priority(struct gi_stream *s, int asked, int given)
+{
+	count_priority(s, -1);
+	s->asked = asked;
+	s->given = given;
+	count_priority(s, 1);
+}
+
+/* The hardware prefers it to streams of programs without a priority. */
+static bool is_preferred(const struct gi_stream *s)
+{
+	return s->given != s->asked ||
+	       (s->given == s->cx->greatest && s->cx->greatest < s->cx->least);
+}
+
 /*
  * @lock is held. If the handle is in the table, another thread was faster, or the destruction of an
  * earlier stream with this handle was not seen.
@@ -82,13 +124,15 @@ static struct gi_stream *add_stream(const struct gi_stream *model)
 		*bucket_of(model->handle) = s;
 		atomic_store(&s->calls, 0);
 		s->counted_wait = false;
+	} else {
+		count_priority(s, -1);
 	}
 	s->handle = model->handle;
 	s->cx = model->cx;
 	s->blocking = model->blocking;
-	s->raised = model->raised;
-	s->preferred = model->preferred;
 	s->asked = model->asked;
+	s->given = model->given;
+	count_priority(s, 1);
 	if (s->counted_wait)
 		atomic_fetch_sub(&gi_streams_waiting, 1);
 	s->counted_wait = false;
@@ -104,7 +148,6 @@ static struct gi_stream *learn_stream(CUstream handle)
 	struct gi_stream model = { .handle = handle }, *s;
 	unsigned int flags = 0;
 	CUcontext context;
-	int given = 0;
 
 	if (gi_real.cuStreamGetFlags(handle, &flags) || gi_real.cuStreamGetCtx(handle, &context))
 		return NULL;
@@ -114,8 +157,8 @@ static struct gi_stream *learn_stream(CUstream handle)
 	if (!model.cx)
 		return NULL;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	model.preferred = !gi_real.cuStreamGetPriority(handle, &given) &&
-			  given == model.cx->greatest && given < model.cx->least;
+	gi_real.cuStreamGetPriority(handle, &model.given);
+	model.asked = model.given;
 	pthread_mutex_lock(&lock);
 	s = add_stream(&model);
 	pthread_mutex_unlock(&lock);
@@ -138,6 +181,7 @@ static void remove_at(struct gi_stream **at)
 	struct gi_stream *s = *at;
 
 	*at = s->next;
+	count_priority(s, -1);
 	if (s->counted_wait)
 		atomic_fetch_sub(&gi_streams_waiting, 1);
 	s->counted_wait = false;
@@ -182,6 +226,8 @@ void gi_stream_reset(void)
 		buckets[i] = NULL;
 	spare = NULL;
 	atomic_store(&gi_hot.captures, 0);
+	atomic_store(&gi_hot.raised, 0);
+	atomic_store(&gi_hot.unraised, 0);
 	atomic_store(&enqueuing, 0);
 	atomic_store(&enqueue_held, false);
 	atomic_store(&gi_hot.ordered, false);
@@ -477,35 +523,17 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream)
  */
 int gi_stream_priority(const struct gi_ctx *cx, int asked)
 {
-	const struct gsched_arb_header *h;
-	int levels, upper, rank;
-
-	if (!cx || !cx->client || atomic_load(&cx->client->gone))
-		return asked;
-	h = &cx->client->arb->header;
-	levels = cx->least - cx->greatest + 1;
-	if (!gi_load(&h->priority) || gi_load(&h->flags) & GSCHED_ARB_PRIVATE || levels < 2)
-		return asked;
-	upper = (levels + 1) / 2;
-	rank = cx->least - (asked > cx->least ? cx->least :
-			    asked < cx->greatest ? cx->greatest : asked);
-	/*
-	 * Rounded up: the first step above the least priority, the only one that most programs use,
-	 * is a step here too.
-	 */
-	return cx->least - (levels - upper) - (rank * (upper - 1) + levels - 2) / (levels - 1);
+	return gi_priorities_lifted(cx) ? gi_lift_priority(cx, clamp_priority(cx, asked)) : asked;
 }
 
-/* The stream has the priority @given. */
-static void note_priority(struct gi_stream *s, int asked, int given)
+bool gi_priorities_lifted(const struct gi_ctx *cx)
 {
-	const struct gi_ctx *cx = s->cx;
+	const struct gsched_arb_header *h;
 
-	s->raised = given != asked;
-	if (s->raised)
-		atomic_store_explicit(&any_raised, true, memory_order_relaxed);
-	s->preferred = s->raised || (asked <= cx->greatest && cx->greatest < cx->least);
-	s->asked = asked > cx->least ? cx->least : asked < cx->greatest ? cx->greatest : asked;
+	if (!cx || !cx->client || atomic_load(&cx->client->gone))
+		return false;
+	h = &cx->client->arb->header;
+	return gi_load(&h->priority) && !(gi_load(&h->flags) & GSCHED_ARB_PRIVATE);
 }
 
 /* The program has created @handle in the current context. */
@@ -517,7 +545,8 @@ static void note_stream(CUstream handle, unsigned int flags, int asked, int give
 	if (!cx || !cx->client)
 		return;
 	model.blocking = !(flags & CU_STREAM_NON_BLOCKING);
-	note_priority(&model, asked, given);
+	model.asked = clamp_priority(cx, asked);
+	model.given = clamp_priority(cx, given);
 	pthread_mutex_lock(&lock);
 	add_stream(&model);
 	pthread_mutex_unlock(&lock);
@@ -550,25 +579,42 @@ CUresult gi_stream_set_priority(CUstream stream, int asked)
 	pthread_mutex_lock(&lock);
 	s = rc ? NULL : find_stream(stream);
 	if (s)
-		note_priority(s, asked, value.priority);
+		set_priority(s, asked, value.priority);
 	pthread_mutex_unlock(&lock);
 	return rc;
+}
+
+bool gi_stream_given(CUstream stream, int *asked, int *given)
+{
+	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
+
+	if (!s)
+		return false;
+	pthread_mutex_lock(&lock);
+	*asked = s->asked;
+	*given = s->given;
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void gi_stream_follow(const struct gi_ctx *cx, CUstream stream)
+{
+	int asked, given;
+
+	if (gi_stream_given(stream, &asked, &given) && gi_stream_priority(cx, asked) != given)
+		gi_stream_set_priority(stream, asked);
 }
 
 void gi_stream_copied(CUstream to, CUstream from)
 {
 	struct gi_stream *s, *like;
 
-	if (!atomic_load_explicit(&any_raised, memory_order_relaxed))
-		return;
 	pthread_mutex_lock(&lock);
 	s = gi_is_default(to) ? NULL : find_stream(to);
 	like = gi_is_default(from) ? NULL : find_stream(from);
-	if (s) {
-		s->raised = like && like->raised;
-		s->preferred = like && like->preferred;
-		s->asked = like ? like->asked : 0;
-	}
+	if (s)
+		set_priority(s, like ? like->asked : s->cx->least, like ? like->given :
+			     s->cx->least);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -597,11 +643,11 @@ bool gi_stream_requested(CUstream stream, int *priority)
 	struct gi_stream *s;
 	bool raised;
 
-	if (gi_is_default(stream) || !atomic_load_explicit(&any_raised, memory_order_relaxed))
+	if (gi_is_default(stream) || !atomic_load_explicit(&gi_hot.raised, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
 	s = find_stream(stream);
-	raised = s && s->raised;
+	raised = s && s->given != s->asked;
 	if (raised)
 		*priority = s->asked;
 	pthread_mutex_unlock(&lock);
@@ -612,5 +658,5 @@ bool gi_stream_preferred(CUstream stream)
 {
 	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
 
-	return s && s->preferred;
+	return s && is_preferred(s);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The driver's calls that launch, create streams, capture, or destroy contexts. */
+#include "entry/waits.h"
 #include "entry/entry.h"
 #include "launch/direct.h"
 #include "launch/raise.h"
@@ -7,9 +8,9 @@
 /* ---- launches ---- */
 
 /* One that was not direct: as it may have to get a priority, or for other reasons. */
-static CUresult launch(const struct gi_launch *l)
+static CUresult launch(const struct gi_launch *l, uint32_t not)
 {
-	struct gi_client *c = gi_direct_begin(0, false);
+	struct gi_client *c = gi_direct_begin(not, GI_BY_CALLER);
 	struct gi_raised raised;
 
 	if (!c)
@@ -36,14 +37,15 @@ launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, 
 	};
 
 	GI_ENTER();
-	return launch(&l);
+	return launch(&l, 0);
 }
 
 CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
 			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			CUstream stream, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream));
+	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream) ? GI_BY_LAUNCH :
+								       GI_BY_STREAM);
 
 	if (!c)
 		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
@@ -83,13 +85,14 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 	l.block[2] = config->blockDimZ;
 	l.shared = config->sharedMemBytes;
 	gi_launch_attributes(&l);
-	return launch(&l);
+	return launch(&l, 0);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0, config && (config->numAttrs ||
-							    gi_is_default(config->hStream)));
+	struct gi_client *c = gi_direct_begin(0, config && !config->numAttrs &&
+						 !gi_is_default(config->hStream) ?
+						 GI_BY_STREAM : GI_BY_LAUNCH);
 
 	if (c)
 		return gi_direct_end(c, gi_real.cuLaunchKernelEx(config, fn, params, extra));
@@ -146,7 +149,7 @@ static CUresult forward_graph(const struct gi_launch *l)
 /* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, false);
+	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, GI_BY_STREAM);
 	struct gi_launch l = {
 		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
 		.graph = exec, .forward = forward_graph, .call = exec,
@@ -155,7 +158,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	if (c)
 		return gi_direct_end(c, gi_real.cuGraphLaunch(exec, stream));
 	GI_ENTER();
-	return gi_launch(&l);
+	return launch(&l, GSCHED_ARB_TIMED);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
@@ -249,6 +252,35 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return cuStreamWaitEvent(per_thread(stream), event, flags);
 }
 
+/* Waits for a word take a hardware queue, too, until somebody writes it: perhaps a later task. */
+#define WAIT_VALUE(symbol, type) \
+	CUresult symbol(CUstream stream, CUdeviceptr at, type value, unsigned int flags) \
+	{ \
+		GI_ENTER(); \
+		gi_launch_event_wait(stream); \
+		return gi_real.symbol(stream, at, value, flags); \
+	} \
+\
+	CUresult symbol##_ptsz(CUstream stream, CUdeviceptr at, type value, unsigned int flags) \
+	{ \
+		return symbol(per_thread(stream), at, value, flags); \
+	}
+
+WAIT_VALUE(cuStreamWaitValue32, cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue32_v2, cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue64, cuuint64_t)
+WAIT_VALUE(cuStreamWaitValue64_v2, cuuint64_t)
+
+/*
+ * Streams of ours, where wings are launched, wait as well. The event may depend on tasks that need
+ * wings, so these end first.
+ */
+CUresult cuCtxWaitEvent(CUcontext context, CUevent event)
+{
+	GI_ENTER();
+	return GI_CALL(cuCtxWaitEvent, context, event);
+}
+
 /* The stream is removed from the table before the driver can reuse its handle. */
 CUresult cuStreamDestroy(CUstream stream)
 {
@@ -318,6 +350,20 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const 
 	GI_ENTER();
 	return BEGIN(gi_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes,
 							      edges, n, mode));
+}
+
+CUresult cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+				       CUgraphRecaptureCallback fn, void *user)
+{
+	GI_ENTER();
+	return BEGIN(gi_real.cuStreamBeginRecaptureToGraph(stream, mode, graph, fn, user));
+}
+
+CUresult cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode mode,
+					    CUgraph graph, CUgraphRecaptureCallback fn, void *user)
+{
+	GI_ENTER();
+	return BEGIN(gi_real.cuStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, fn, user));
 }
 
 /*

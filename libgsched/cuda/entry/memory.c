@@ -22,52 +22,62 @@ WAITS(cuCtxSetLimit, (CUlimit limit, size_t value), limit, value)
 
 /* ---- graphs ---- */
 
-static CUresult instantiated(CUresult rc, const CUgraphExec *exec, CUgraph graph)
-{
-	if (!rc && exec)
-		gi_graph_made(*exec, graph);
-	return rc;
-}
+/* @call: by which the driver instantiates @graph */
+#define INSTANTIATE(exec, graph, flags, call) ({ \
+	struct gi_lifted lifted_ = gi_nodes_lift(graph, \
+			(flags) & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY && \
+			gi_priorities_lifted(gi_current())); \
+	CUresult rc_ = call; \
+	gi_nodes_restore(&lifted_); \
+	if (!rc_ && (exec)) \
+		gi_graph_made(*(exec), graph, lifted_.lifted); \
+	rc_; \
+})
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
 			    size_t size)
 {
 	GI_ENTER();
-	return instantiated(gi_real.cuGraphInstantiate(exec, graph, node, log, size), exec, graph);
+	return INSTANTIATE(exec, graph, 0, gi_real.cuGraphInstantiate(exec, graph, node, log,
+								      size));
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
 			       size_t size)
 {
 	GI_ENTER();
-	return instantiated(gi_real.cuGraphInstantiate_v2(exec, graph, node, log, size), exec,
-			    graph);
+	return INSTANTIATE(exec, graph, 0, gi_real.cuGraphInstantiate_v2(exec, graph, node, log,
+									 size));
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	GI_ENTER();
-	return instantiated(gi_real.cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph);
+	return INSTANTIATE(exec, graph, flags,
+			   gi_real.cuGraphInstantiateWithFlags(exec, graph, flags));
 }
 
-static CUresult updated(CUresult rc, CUgraphExec exec, CUgraph graph)
-{
-	if (!rc)
-		gi_graph_updated(exec, graph);
-	return rc;
-}
+/* The nodes' priorities are mapped as they were for the instance: they may not change. */
+#define UPDATE(exec, graph, call) ({ \
+	struct gi_lifted lifted_ = gi_nodes_lift(graph, gi_graph_lifted(exec)); \
+	CUresult rc_ = call; \
+	gi_nodes_restore(&lifted_); \
+	if (!rc_) \
+		gi_graph_updated(exec, graph); \
+	rc_; \
+})
 
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node,
 			   CUgraphExecUpdateResult *result)
 {
 	GI_ENTER();
-	return updated(gi_real.cuGraphExecUpdate(exec, graph, node, result), exec, graph);
+	return UPDATE(exec, graph, gi_real.cuGraphExecUpdate(exec, graph, node, result));
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
 	GI_ENTER();
-	return updated(gi_real.cuGraphExecUpdate_v2(exec, graph, info), exec, graph);
+	return UPDATE(exec, graph, gi_real.cuGraphExecUpdate_v2(exec, graph, info));
 }
 
 /* @params: of any version, since their beginnings are the same. @size: size of this version. */
@@ -125,16 +135,16 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 				      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	GI_ENTER();
-	return instantiated(gi_real.cuGraphInstantiateWithParams(exec, graph, params), exec,
-			    graph);
+	return INSTANTIATE(exec, graph, params ? params->flags : 0,
+			   gi_real.cuGraphInstantiateWithParams(exec, graph, params));
 }
 
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 					   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	GI_ENTER();
-	return instantiated(gi_real.cuGraphInstantiateWithParams_ptsz(exec, graph,
-				       params), exec, graph);
+	return INSTANTIATE(exec, graph, params ? params->flags : 0,
+			   gi_real.cuGraphInstantiateWithParams_ptsz(exec, graph, params));
 }
 
 /* ---- synchronous copies and sets: on the legacy stream, or the thread's own ---- */

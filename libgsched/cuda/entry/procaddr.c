@@ -4,16 +4,18 @@
 #include "process/process.h"
 
 struct entry {
-	const char *name;
+	const char *name, *symbol;
 	int since;
 	void *plain, *ptsz;		/* ours */
 	void *const *real;		/* the driver's plain one */
 };
 
 #define REAL(symbol)	((void *const *)&gi_real.symbol)
-#define ENTRY_PLAIN(name, symbol, since) { #name, since, symbol, symbol, REAL(symbol) },
-#define ENTRY_PTDS(name, symbol, since) { #name, since, symbol, symbol##_ptds, REAL(symbol) },
-#define ENTRY_PTSZ(name, symbol, since) { #name, since, symbol, symbol##_ptsz, REAL(symbol) },
+#define ENTRY_PLAIN(name, symbol, since) { #name, #symbol, since, symbol, symbol, REAL(symbol) },
+#define ENTRY_PTDS(name, symbol, since) \
+	{ #name, #symbol, since, symbol, symbol##_ptds, REAL(symbol) },
+#define ENTRY_PTSZ(name, symbol, since) \
+	{ #name, #symbol, since, symbol, symbol##_ptsz, REAL(symbol) },
 static const struct entry entries[] = {
 #define MANAGED(name, suffix, since, stream) ENTRY_##stream(name, name##suffix, since)
 #include "entry/managed.h"
@@ -22,18 +24,40 @@ static const struct entry entries[] = {
 	ENTRY_PLAIN(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000)
 };
 
+/* Whether @name is the entry's symbol; *@own: that of the per-thread default stream. */
+static bool is_symbol(const struct entry *e, const char *name, bool *own)
+{
+	size_t n = strlen(e->symbol);
+
+	if (strncmp(name, e->symbol, n))
+		return false;
+	*own = e->ptsz != e->plain && (!strcmp(name + n, "_ptsz") || !strcmp(name + n, "_ptds"));
+	return *own || !name[n];
+}
+
+/*
+ * By its name without a version, the latest up to @version; or by its symbol, "cuMemFree_v2" or
+ * "cuLaunchKernel_ptsz".
+ */
 static void *find_managed(const char *name, int version, cuuint64_t flags)
 {
+	bool own = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, symbols_own;
 	const struct entry *best = NULL;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(entries) / sizeof(*entries); i++)
-		if (entries[i].since <= version && !strcmp(entries[i].name, name) &&
-		    !gi_driver_lacks(*entries[i].real))
+	for (i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
+		if (gi_driver_lacks(*entries[i].real))
+			continue;
+		if (entries[i].since <= version && !strcmp(entries[i].name, name)) {
 			best = &entries[i];
+		} else if (!best && is_symbol(&entries[i], name, &symbols_own)) {
+			best = &entries[i];
+			own = own || symbols_own;
+		}
+	}
 	if (!best)
 		return NULL;
-	return flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? best->ptsz : best->plain;
+	return own ? best->ptsz : best->plain;
 }
 
 CUresult cuGetProcAddress(const char *name, void **fn, int version, cuuint64_t flags)

@@ -69,9 +69,40 @@ SHARED(cuStreamWriteValue64, (CUstream stream, CUdeviceptr at, cuuint64_t value,
 SHARED(cuStreamWriteValue64_v2, (CUstream stream, CUdeviceptr at, cuuint64_t value,
        unsigned int flags),
        (stream, at, value, flags))
-SHARED(cuStreamBatchMemOp, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
-       unsigned int flags),
-       (stream, n, ops, flags))
-SHARED(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
-       unsigned int flags),
-       (stream, n, ops, flags))
+
+/* Some of them may be waits, which take a hardware queue (entry/calls.c). */
+static void note_waits(CUstream stream, unsigned int n, const CUstreamBatchMemOpParams *ops)
+{
+	unsigned int i;
+
+	for (i = 0; ops && i < n; i++)
+		if (ops[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+		    ops[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
+			gi_launch_event_wait(stream);
+			return;
+		}
+}
+
+#define BATCH(symbol) \
+	CUresult symbol(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, \
+			unsigned int flags) \
+	{ \
+		struct gi_stream_guard guard; \
+		CUresult rc; \
+\
+		GI_ENTER(); \
+		note_waits(stream, n, ops); \
+		guard = gi_stream_lock_shared(stream); \
+		rc = gi_real.symbol(stream, n, ops, flags); \
+		gi_stream_unlock_shared(&guard); \
+		return rc; \
+	} \
+\
+	CUresult symbol##_ptsz(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, \
+			       unsigned int flags) \
+	{ \
+		return symbol(per_thread(stream), n, ops, flags); \
+	}
+
+BATCH(cuStreamBatchMemOp)
+BATCH(cuStreamBatchMemOp_v2)

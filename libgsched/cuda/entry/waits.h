@@ -35,6 +35,8 @@
 	X(cuLibraryGetManaged, GI_WAITS_DEVICE, "as cuLibraryGetModule") \
 	X(cuKernelGetFunction, GI_WAITS_DEVICE, "loads; so does a kernel's first launch, \
 	  before which we call it") \
+	/* itself it does not wait */ \
+	X(cuCtxWaitEvent, GI_WAITS_ALL, "wings that are launched after it wait for the event") \
 	X(cuCtxSetLimit, GI_WAITS_DEVICE, "for the context, for the stack; not for the heap") \
 	/* copies to and from the host, copies of arrays, and copies in two and three dimensions, \
 		which may be either: measured for cuMemcpyHtoD and DtoH, of all sizes, pageable or \

@@ -30,38 +30,45 @@ static inline bool gi_may_skip_tracking(const struct gi_client *c)
  */
 #define GI_NOTE_EVERY	128
 
-static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags, bool by_launch)
+/* Who sees to it that a launch has the priority that it is to have (launch/raise.h) */
+enum gi_priority {
+	GI_BY_CALLER,
+	GI_BY_STREAM,			/* its stream, unless the group's has changed since */
+	GI_BY_LAUNCH,			/* nobody: in a group with a priority it must be raised */
+};
+
+static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags,
+				      enum gi_priority by)
 {
 	if (flags & GSCHED_ARB_PRIVATE)
 		return true;
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) ||
-	    (by_launch && gi_load(&c->arb->header.priority)))
+	    (by != GI_BY_CALLER && gi_streams_differ(c)) ||
+	    (by == GI_BY_LAUNCH && gi_load(&c->arb->header.priority)))
 		return false;
 	return gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || flags & GSCHED_ARB_ALONE ||
 	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY);
 }
 
-static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not, bool by_launch)
+static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not, enum gi_priority by)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
 
 	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) ||
-	    !gi_need_not_report(c, flags, by_launch) ||
+	    !gi_need_not_report(c, flags, by) ||
 	    gi_time_share(h) < GSCHED_SHARE_ALL)
 		return false;
 	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
 }
 
 /*
- * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. @by_launch:
- * the launch and not its stream may have to get a priority (launch/raise.h), which the caller does
- * not see to. NULL: the launch must go through gi_launch(). The launch is
- * counted in c->unpaced until the call returns, and the arbiter's flags are checked again after
- * counting it. So once the arbiter has set its flags, a launch is visible either in that count or
- * on the device.
+ * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. NULL: the
+ * launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
+ * c->unpaced until the call returns, and the arbiter's flags are checked again after counting it.
+ * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
  */
-static inline struct gi_client *gi_direct_begin(uint32_t not, bool by_launch)
+static inline struct gi_client *gi_direct_begin(uint32_t not, enum gi_priority by)
 {
 	struct gi_client *c;
 	CUcontext handle;
@@ -77,10 +84,10 @@ static inline struct gi_client *gi_direct_begin(uint32_t not, bool by_launch)
 	if (!c || atomic_load_explicit(&c->gone, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->exiting, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable ||
-	    !gi_may_be_direct(c, not, by_launch))
+	    !gi_may_be_direct(c, not, by))
 		return NULL;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (!gi_may_be_direct(c, not, by_launch)) {
+	if (!gi_may_be_direct(c, not, by)) {
 		atomic_fetch_sub(&c->unpaced, 1);
 		return NULL;
 	}

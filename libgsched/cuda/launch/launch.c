@@ -364,7 +364,7 @@ static bool hardware_yields(const struct gi_client *c)
 static bool note_priority(struct gi_client *c, const struct gi_launch *l)
 {
 	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
-	bool first = l->raised || gi_stream_preferred(l->stream);
+	bool first = l->raised || (!l->lowered && gi_stream_preferred(l->stream));
 
 	if (!first && n)
 		atomic_store_explicit(&c->prioritised, 0, memory_order_relaxed);
@@ -914,6 +914,7 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	    (gi_real.cuStreamIsCapturing(l->stream, &capture) ||
 	     capture != CU_STREAM_CAPTURE_STATUS_NONE)) {
 		load_captured(l, cx, c);
+		l = gi_unraise(l, &raised);
 		return l->forward(l);
 	}
 	if (!k.blocks)

@@ -13,9 +13,11 @@ struct gi_raised {
 
 /*
  * @l with the priority that it is to have, in *@to; or @l itself if that is what it has already.
- * Not for launches that are captured: nodes of a graph keep what the program gave them.
+ * Not for launches that are captured.
  */
 const struct gi_launch *gi_raise(const struct gi_launch *l, const struct gi_ctx *cx,
 				 struct gi_raised *to);
+/* For those: with what the program gave them, so that it finds that in the nodes. */
+const struct gi_launch *gi_unraise(const struct gi_launch *l, struct gi_raised *to);
 
 #endif /* GI_RAISE_H */

@@ -77,6 +77,31 @@ static void set_write(CUstreamBatchMemOpParams *op, CUdeviceptr address, uint64_
 	op->writeValue.value64 = value;
 }
 
+/*
+ * The streams of wings keep the priority of their creation; if the client's group has another one
+ * by now, the launch has it.
+ */
+static CUresult launch_workers(const struct gi_slot *s, CUstream stream, unsigned int workers,
+			       void **extra)
+{
+	CUlaunchAttribute attr = {
+		.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
+		.value.priority = gi_stream_priority(s->cx, s->cx->least),
+	};
+	CUlaunchConfig config = {
+		.gridDimX = workers, .gridDimY = 1, .gridDimZ = 1, .blockDimX = s->block[0],
+		.blockDimY = s->block[1], .blockDimZ = s->block[2], .sharedMemBytes = s->shared,
+		.hStream = stream, .attrs = &attr, .numAttrs = 1,
+	};
+
+	if (attr.value.priority == s->cx->wing_priority ||
+	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
+		return gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
+					      s->block[1], s->block[2], s->shared, stream, NULL,
+					      extra);
+	return gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
+}
+
 static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers,
 			    uint32_t present, bool no_window)
 {
@@ -107,9 +132,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	/* after a recall they look at the page again */
 	set_write(&op[3], control + offsetof(struct gsr_control, next_poll), 0, true);
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], s->recalled ? 4 : 3, op, 0);
-	rc = rc ? rc : gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
-					      s->block[1], s->block[2], s->shared,
-					      cx->wing_stream[k], NULL, extra);
+	rc = rc ? rc : launch_workers(s, cx->wing_stream[k], workers, extra);
 	if (rc)
 		return rc;
 	s->recalled = false;

@@ -10,8 +10,8 @@ static void one(const uint8_t *image, size_t size, unsigned int arch)
 {
 	struct gsr_error err;
 	enum gsr_status status;
-	size_t n;
-	char *ptx;
+	char *ptx, *source;
+	size_t n, m;
 
 	/* a wrapper is a pointer into the program that registers it */
 	if (gsr_image_kind(image, size) == GSR_IMAGE_WRAPPER)
@@ -25,6 +25,12 @@ static void one(const uint8_t *image, size_t size, unsigned int arch)
 		MUST(!ptx && !n && err.status == status && !strncmp(err.message, "<image>: ", 9),
 		     "status %d", status);
 	free(ptx);
+	/* what the program does of that, and the service with the result, gives the same */
+	if (gsr_image_source(image, size, arch, &source, &n, &err) == GSR_OK) {
+		MUST(gsr_image_ptx(source, n, arch, &ptx, &m, &err) == status, "%s", err.message);
+		free(ptx);
+		free(source);
+	}
 }
 
 /* All fat binaries of a section, alone and as the units of one program */
