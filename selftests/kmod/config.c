@@ -368,6 +368,38 @@ TEST_F(config, procs_binds_what_is_forked)
 	EXPECT_EQ(0, status);
 }
 
+/* More numbers than a file has room for, on pages of any size: whole lines up to there */
+TEST_F(config, procs_of_many)
+{
+	const int many = 1100;
+	char text[2 * 4096];
+	pid_t pid, first = 0;
+	int i, len, status;
+
+	for (i = 0; i < many; i++) {
+		pid = fork();
+		if (pid == 0) {
+			setpgid(0, first);
+			if (!put("0", ROOT "/a/procs"))
+				pause();
+			_exit(1);
+		}
+		ASSERT_LT(0, pid);
+		setpgid(pid, first);
+		first = first ?: pid;
+	}
+	do {
+		len = slurp(text, sizeof(text), ROOT "/a/procs");
+	} while (len >= 0 && len < 4096 - 16 && !usleep(10000));
+	EXPECT_GE(len, 0);
+	EXPECT_LE(len, 4096);
+	kill(-first, SIGKILL);
+	for (i = 0; i < many; i++) {
+		ASSERT_LT(0, waitpid(-first, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+}
+
 /* rmdir of a group with a client in it: the client belongs to what is left */
 TEST_F(config, rmdir_with_a_client)
 {
