@@ -32,6 +32,12 @@ $(SYSROOT): selftests/aarch64/sysroot
 	$(call Q,APT)$< $@
 	@touch $@
 
+# Root of a guest of qemu-system; busybox stands in for what is not here (selftests/qemu/init)
+$(B)/guest: selftests/aarch64/sysroot
+	$(call Q,APT)$< $@ libc6 libgcc-s1 busybox-static bash libtinfo6 jq libjq1 libonig5 perl-base libcrypt1 \
+		util-linux libcap-ng0
+	@touch $@
+
 # What qemu-user takes for / where it has a file: the cross compiler's C library, and a linker's
 # cache that has the driver
 ROOT := $(B)/root

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The files: configfs groups and their values, bindings by pid and by cgroup, sysfs. */
+#include <sys/prctl.h>
+
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -369,7 +371,7 @@ TEST_F(config, procs_binds_what_is_forked)
 }
 
 /* More numbers than a file has room for, on pages of any size: whole lines up to there */
-TEST_F(config, procs_of_many)
+TEST_F_TIMEOUT(config, procs_of_many, 180)
 {
 	const int many = 1100;
 	char text[2 * 4096];
@@ -379,6 +381,7 @@ TEST_F(config, procs_of_many)
 	for (i = 0; i < many; i++) {
 		pid = fork();
 		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			setpgid(0, first);
 			if (!put("0", ROOT "/a/procs"))
 				pause();
@@ -390,7 +393,7 @@ TEST_F(config, procs_of_many)
 	}
 	do {
 		len = slurp(text, sizeof(text), ROOT "/a/procs");
-	} while (len >= 0 && len < 4096 - 16 && !usleep(10000));
+	} while (len >= 0 && len < 4096 - 16 && !usleep(100000));
 	EXPECT_GE(len, 0);
 	EXPECT_LE(len, 4096);
 	kill(-first, SIGKILL);
