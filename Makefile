@@ -2,6 +2,8 @@
 # gsched: everything is built into build/. Each room has a fragment that adds to the variables below.
 #   LIBS PROGS   what `all` builds          TESTS       what `check` runs (executables that print TAP)
 #   FAST_TESTS   the part of TESTS that needs no QEMU: check-fast runs the quick ones
+#   ALONE        patterns of those tests that measure time: they run alone, the others as many at a time as there
+#                are processors
 #   LINT         phony targets of `lint`    BENCH       executables that `bench` runs
 .DEFAULT_GOAL := all
 MAKEFLAGS += -r --no-print-directory
@@ -53,8 +55,12 @@ LIBS :=
 PROGS :=
 TESTS :=
 FAST_TESTS :=
+ALONE :=
 LINT :=
 BENCH :=
+
+# $(call run_tests,TESTS)
+run_tests = selftests/run-tests $(filter-out $(ALONE),$(1)) --alone $(filter $(ALONE),$(1))
 
 # $(call objs,a.c b.c): their object files
 objs = $(patsubst %.S,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
@@ -101,11 +107,11 @@ deps:
 check: deps
 	+@$(MAKE) check-built
 
-# Built by all processors, unless -j says by how many, and run one after the other
+# Built by all processors, unless -j says by how many
 .PHONY: check-built
 check-built:
 	+@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) all $(TESTS)
-	@selftests/run-tests $(TESTS)
+	@$(call run_tests,$(TESTS))
 
 # Without those that take ten seconds and more each, but for the interposer's
 SLOW_TESTS = $(addprefix $(B)/test/,rewriter-cli bench-bands corpus-vgpu fuzz-twins demo-daemon-drv libgsched/stopped) \
@@ -113,7 +119,7 @@ SLOW_TESTS = $(addprefix $(B)/test/,rewriter-cli bench-bands corpus-vgpu fuzz-tw
 QUICK_TESTS = $(filter-out $(SLOW_TESTS),$(FAST_TESTS))
 
 check-fast: all $(QUICK_TESTS)
-	@selftests/run-tests $(QUICK_TESTS)
+	@$(call run_tests,$(QUICK_TESTS))
 
 lint: $(LINT)
 

@@ -33,6 +33,9 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsched.so
 GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit qos windows)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
+# They wait for what gschedd does in time
+ALONE += %/test/qos-module $(addprefix %/selftests/gschedd/,arbiter bands groups users state \
+	rewrite lifecycle mps mps-ctl nvml scope qos windows)
 
 $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz mps nvml): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd

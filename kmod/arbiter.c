@@ -31,8 +31,8 @@ static const enum gsched_nl_event nl_event_of[] = {
 
 /*
  * One event per slot, with the newest window. The type is relative to what user space has read: an
- * unread grant stays a grant, and an unread grow followed by an evict that still leaves more than
- * the known limit stays a grow.
+ * unread grant stays a grant, an unread grow followed by an evict that still leaves more than the
+ * known limit stays a grow, and the other way around.
  */
 static void queue_event(struct gsched_client *client, const struct gsc_task *task, u32 type)
 {
@@ -45,6 +45,9 @@ static void queue_event(struct gsched_client *client, const struct gsc_task *tas
 		else if (event->type == GSCHED_EVENT_GROW &&
 			 task->window > slot->known_limit)
 			type = GSCHED_EVENT_GROW;
+		else if (event->type == GSCHED_EVENT_EVICT &&
+			 task->window < slot->known_limit)
+			type = GSCHED_EVENT_EVICT;
 	}
 	*event = (struct gsched_event) {
 		.size = sizeof(*event),

@@ -267,7 +267,7 @@ int gsched_bind_store_pid(struct gsched_group *group, const char *text)
 	return ret;
 }
 
-/* One number a line, as the reader sees them. EFBIG: a page, all that configfs has, is too small */
+/* One number a line, as the reader sees them. EFBIG: configfs has no more room */
 ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 {
 	struct gsched_device *dev = group->dev;
@@ -282,11 +282,11 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 
 		if (binding->group != group || !nr || !pid_has_task(binding->pid, PIDTYPE_TGID))
 			continue;
-		if (len >= PAGE_SIZE - 16) {
+		if (len >= GSCHED_CONFIGFS_MAX - 16) {
 			len = -EFBIG;
 			break;
 		}
-		len += scnprintf(page + len, PAGE_SIZE - len, "%d\n", nr);
+		len += scnprintf(page + len, GSCHED_CONFIGFS_MAX - len, "%d\n", nr);
 	}
 	gsched_unlock(dev, now);
 	return len;
@@ -348,8 +348,9 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
 		cgroup_get(cgroup);
 	spin_unlock_bh(&dev->lock);
 	if (cgroup) {
-		if (cgroup_path_ns(cgroup, page, PAGE_SIZE - 1, current->nsproxy->cgroup_ns) > 0)
-			len = strnlen(page, PAGE_SIZE - 1);
+		if (cgroup_path_ns(cgroup, page, GSCHED_CONFIGFS_MAX - 1,
+				   current->nsproxy->cgroup_ns) > 0)
+			len = strnlen(page, GSCHED_CONFIGFS_MAX - 1);
 		cgroup_put(cgroup);
 	}
 	page[len++] = '\n';

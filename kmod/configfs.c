@@ -33,7 +33,7 @@ static ssize_t file_show(struct config_item *item, enum gsc_file file, char *pag
 	gsc_tick(&group->dev->core, now);
 	gsc_commit(&group->dev->core, now);
 	gsc_device_count(&group->dev->core, now);
-	len = gsc_group_show(group->core, file, page, PAGE_SIZE);
+	len = gsc_group_show(group->core, file, page, GSCHED_CONFIGFS_MAX);
 	gsched_unlock(group->dev, now);
 	return len;
 }
@@ -249,9 +249,9 @@ static ssize_t gsched_features_show(struct config_item *item, char *page)
 
 	BUILD_BUG_ON(ARRAY_SIZE(feature) != HWEIGHT64(GSCHED_FEATURES));
 	for (i = 0; i < ARRAY_SIZE(feature); i++)
-		len += scnprintf(page + len, PAGE_SIZE - len, "%s%s", len ? " " : "",
+		len += scnprintf(page + len, GSCHED_CONFIGFS_MAX - len, "%s%s", len ? " " : "",
 				 feature[i].name);
-	return len + scnprintf(page + len, PAGE_SIZE - len, "\n");
+	return len + scnprintf(page + len, GSCHED_CONFIGFS_MAX - len, "\n");
 }
 CONFIGFS_ATTR_RO(gsched_, features);
 

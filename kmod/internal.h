@@ -42,6 +42,9 @@ struct gsched_trigger;
 /* Of one device, by others than administrators: they are looked at with its lock held */
 #define GSCHED_TRIGGERS_MAX	256
 
+/* Room for what a file of configfs shows (its SIMPLE_ATTR_SIZE), however large a page is */
+#define GSCHED_CONFIGFS_MAX	4096
+
 /* What INFO answers; configfs.c has their names */
 #define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS)
 

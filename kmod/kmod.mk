@@ -59,7 +59,13 @@ install-node:
 # source package.
 KMOD_LINUX_SRC := build/linux-source
 KMOD_HARNESS := $(KMOD_LINUX_SRC)/tools/testing/selftests/kselftest_harness.h
-KMOD_TESTS := $(patsubst selftests/kmod/%.c,build/test/kmod/%,$(wildcard selftests/kmod/*.c))
+KMOD_TESTS := $(patsubst selftests/kmod/%.c,$(B)/test/kmod/%,$(wildcard selftests/kmod/*.c))
+# Cross-built, what else runs in a guest of that processor: pages of gschedd and libgsched
+KMOD_TESTS_ALSO := $(if $(CROSS),$(B)/test/libgsched/client \
+	$(addprefix $(B)/selftests/gschedd/,arbiter users state lifecycle))
+# what all of these start
+KMOD_TESTS_NEED := $(addprefix $(B)/,bin/gschedctl bin/gschedd lib/bundle/.copied \
+	lib/gsched/libcuda.so.1 selftests/gschedd/fakenvml.so $(if $(CROSS),guest))
 KMOD_LINUX_TAR = $(firstword $(wildcard /usr/src/linux-source-6.1.tar.xz \
 	/usr/src/linux-source-*.tar.xz))
 
@@ -76,20 +82,20 @@ $(KMOD_HARNESS):
 	@touch $@
 
 KMOD_TEST_HEADERS := $(wildcard selftests/kmod/*.h selftests/kmod/pin/*.h uapi/linux/*.h)
-build/test/kmod/%: selftests/kmod/%.c $(KMOD_TEST_HEADERS) | $(KMOD_HARNESS)
+$(B)/test/kmod/%: selftests/kmod/%.c $(KMOD_TEST_HEADERS) | $(KMOD_HARNESS)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CSTD) -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror \
-		-Wno-unused-parameter -Wno-sign-compare -Iuapi \
+		-Wno-unused-parameter -Wno-sign-compare -Iuapi -DBUILD='"$(B)"' \
 		-isystem $(KMOD_LINUX_SRC)/tools/testing/selftests -static -pthread $< -o $@
 
 .PHONY: kmod-tests
-kmod-tests: $(KMOD_TESTS)
-	@echo $(KMOD_TESTS)
+kmod-tests: $(KMOD_TESTS) $(KMOD_TESTS_ALSO) $(KMOD_TESTS_NEED)
+	@echo $(KMOD_TESTS) $(KMOD_TESTS_ALSO)
 
 # One test a kernel: all of them in one guest
 KMOD_QEMU_TESTS := $(foreach r,$(KMOD_RELEASES),build/test/qemu-kmod-$(r))
 $(KMOD_QEMU_TESTS): build/test/qemu-kmod-%: $(KMOD_TESTS) build/kmod/%/gsched.ko \
-		build/kmod/%/pin/gsched_pin.ko build/bin/gschedctl
+		build/kmod/%/pin/gsched_pin.ko $(KMOD_TESTS_NEED)
 	@mkdir -p $(@D)
 	@printf '%s\n' '#!/bin/sh' 'cd "$$(dirname "$$0")/../.." || exit 1' \
 		'exec selftests/qemu/run --kernel $* --timeout 600 --log build/qemu/kmod-$* \' \
@@ -112,7 +118,7 @@ TESTS += build/test/qemu-calls
 # three minutes of two processors, and kept.
 KMOD_DEBUG_TESTS := build/test/qemu-debug build/test/qemu-debug-fuzz
 build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) $(KMOD_SRCS) \
-		$(KMOD_PIN_SRCS) $(KMOD_KUNIT_SRCS) $(KMOD_TESTS) build/bin/gschedctl
+		$(KMOD_PIN_SRCS) $(KMOD_KUNIT_SRCS) $(KMOD_TESTS) $(KMOD_TESTS_NEED)
 	@mkdir -p $(@D)
 	+@selftests/qemu/debug-kernel
 	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel test\n' >$@
@@ -122,9 +128,13 @@ build/test/qemu-debug-fuzz: build/test/qemu-debug
 	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 120\n' >$@
 	@chmod +x $@
 TESTS += $(KMOD_DEBUG_TESTS)
+# A guest has two processors
+ALONE += %/test/qemu-debug %/test/qemu-debug-fuzz %/test/qemu-calls $(KMOD_QEMU_TESTS)
 
-# These alone. check-kcsan: on a kernel that finds data races, which is another one to build
-.PHONY: check-debug check-kcsan
+# These alone. check-kcsan: on a kernel that finds data races, which is another one to build.
+# check-arm64: on one for arm64, with pages of PAGE_KIB (4, 16 or 64).
+PAGE_KIB ?= 64
+.PHONY: check-debug check-kcsan check-arm64
 check-debug:
 	+selftests/qemu/debug-kernel test
 	+selftests/qemu/debug-kernel fuzz
@@ -132,6 +142,10 @@ check-debug:
 check-kcsan:
 	+selftests/qemu/debug-kernel --kcsan test
 	+selftests/qemu/debug-kernel --kcsan fuzz
+
+check-arm64:
+	+@.ci/deps qemu-system-arm
+	+selftests/qemu/debug-kernel --arm64 $(PAGE_KIB) test
 
 # dkms in a system of its own, for all kinds of kernels: downloads some 300 MB the first time
 .PHONY: check-dkms-root

@@ -26,7 +26,8 @@ ssize_t gsched_owner_show(struct gsched_group *group, char *page)
 {
 	kuid_t uid = d_inode(directory(group))->i_uid;
 
-	return scnprintf(page, PAGE_SIZE, "%u\n", from_kuid_munged(current_user_ns(), uid));
+	return scnprintf(page, GSCHED_CONFIGFS_MAX, "%u\n",
+			 from_kuid_munged(current_user_ns(), uid));
 }
 
 /* The caller holds the inode's lock */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Memory errors and undefined behaviour: the tests with sanitizers, and some of them under valgrind.
-.PHONY: check-san check-valgrind $(B)/test/san
+.PHONY: check-san check-valgrind build-san
 ifeq ($(SAN),)
 SAN_BUILD := $(MAKE) SAN=address,undefined
 # What runs in userspace. Left out: nothing but the demo, whose latencies mean nothing so slowed down; the programs it runs
@@ -8,15 +8,14 @@ SAN_BUILD := $(MAKE) SAN=address,undefined
 SAN_ALL := $(patsubst $(B)/%,build/san/%,$(filter-out $(B)/test/demo-%,$(FAST_TESTS)))
 check-san:
 	+@$(SAN_BUILD) all $(SAN_ALL)
-	@selftests/san $(SAN_ALL)
+	@$(call run_tests,$(SAN_ALL))
 
 # In check: without those that take more than some seconds. All that is random in them is seeded.
 SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv,$(SAN_ALL))
-TESTS += $(B)/test/san
-$(B)/test/san:
+TESTS += $(SAN_SOME)
+$(SAN_SOME): build-san ;
+build-san:
 	+@$(SAN_BUILD) all $(SAN_SOME)
-	@mkdir -p $(@D)
-	@printf '#!/bin/sh\nexec selftests/san %s\n' '$(SAN_SOME)' >$@; chmod +x $@
 endif
 
 check-valgrind: $(B)/test/memcheck

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The files: configfs groups and their values, bindings by pid and by cgroup, sysfs. */
+#include <sys/prctl.h>
+
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -318,8 +320,8 @@ TEST_F(config, procs_bad_input)
 	EXPECT_EQ(-ESRCH, put("4194304", ROOT "/a/procs"));
 }
 
-/* More processes than a page has room for: the file does not say a part of them */
-TEST_F_TIMEOUT(config, procs_of_many, 120)
+/* More processes than configfs has room for: the file does not say a part of them */
+TEST_F_TIMEOUT(config, procs_of_many, 180)
 {
 	static pid_t pid[1500];
 	int n, ret = 0;
@@ -327,6 +329,7 @@ TEST_F_TIMEOUT(config, procs_of_many, 120)
 	for (n = 0; n < (int)ARRAY_SIZE(pid) && ret >= 0; n++) {
 		pid[n] = fork();
 		if (pid[n] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			pause();
 			_exit(0);
 		}

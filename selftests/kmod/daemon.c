@@ -325,7 +325,7 @@ static int run_gschedctl(int from, int to)
 	/* after a double fork, in a session of its own, as a daemon's script would have it */
 	snprintf(pipes, sizeof(pipes), "export KMOD_DAEMON='%d %d'", from, to);
 	setenv("PIPES", pipes, 1);
-	execlp("build/bin/gschedctl", "gschedctl", "-b", "module", "run", "-g", "a", "--", "sh",
+	execlp(BUILD "/bin/gschedctl", "gschedctl", "-b", "module", "run", "-g", "a", "--", "sh",
 	       "-c", "eval \"$PIPES\"; setsid sh -c \"$SELF daemon &\" &", NULL);
 	return 127;
 }

@@ -81,6 +81,12 @@ TEST_F(event, quota_lowered_and_raised)
 	ASSERT_TRUE(next_event(self->a, &event));
 	EXPECT_EQ(GSCHED_EVENT_GROW, event.type);
 	EXPECT_EQ(10 * GSCHED_CAPSM, event.window);
+	/* down and up again, but still less */
+	ASSERT_EQ(0, put("3", CONFIG "/" DEV_NAME "/capsm.max"));
+	ASSERT_EQ(0, put("8", CONFIG "/" DEV_NAME "/capsm.max"));
+	ASSERT_TRUE(next_event(self->a, &event));
+	EXPECT_EQ(GSCHED_EVENT_EVICT, event.type);
+	EXPECT_EQ(8 * GSCHED_CAPSM, event.window);
 	/* what is over is not told of */
 	ASSERT_EQ(0, put("2", CONFIG "/" DEV_NAME "/capsm.max"));
 	ASSERT_EQ(0, complete(self->a, 6, 1));

@@ -205,11 +205,14 @@ static void submit_op(int fd, const unsigned int *arg)
 static void raw_op(int fd, const unsigned int *arg)
 {
 	static _Thread_local unsigned char *page;
+	size_t size = sysconf(_SC_PAGESIZE);
 	unsigned int i, at;
 
 	if (!page) {
-		page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		munmap(page + 4096, 4096);
+		page = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
+		munmap(page + size, size);
+		page += size - 4096;
 	}
 	for (i = 0; i < 4096; i += 4)
 		memcpy(page + i, &arg[(i / 4 + arg[0]) % 6], 4);

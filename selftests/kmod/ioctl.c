@@ -77,11 +77,13 @@ TEST_F(call, size_rules_of_every_call)
 /* The structure ends where the memory ends */
 TEST_F(call, fault_in_the_middle)
 {
-	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct gsched_submit *req = (void *)(page + 4096 - 8);
+	size_t size = sysconf(_SC_PAGESIZE);
+	char *page =
+		mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gsched_submit *req = (void *)(page + size - 8);
 
 	ASSERT_NE(MAP_FAILED, page);
-	ASSERT_EQ(0, munmap(page + 4096, 4096));
+	ASSERT_EQ(0, munmap(page + size, size));
 	req->size = sizeof(*req);
 	EXPECT_EQ(-EFAULT, xioctl(self->a, GSCHED_IOC_SUBMIT, req));
 }

@@ -30,6 +30,7 @@ $(B)/test/fuzz-twins-again: $(B)/test/fuzz-twins
 
 # Whole programs under gschedd --policy chaos
 TESTS += $(B)/test/chaos
+ALONE += %/test/chaos
 $(B)/test/chaos: selftests/fuzz/gen/chaos $(B)/bench/gsr-gen $(B)/programs/launches-drv
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s "$$@"\n' $(B) $< >$@
