@@ -148,7 +148,8 @@ static void test_file(const char *path, const struct options *o)
 			       o->restart ? " --restart" : o->resumable ? " --resumable" : "",
 			       why);
 		else if (o->restart && strstr(path, "/restarts.ptx"))
-			ok(twins_stats.suspended > suspended + o->seeds / 4,
+			/* the rarest does in every other run, but by chance: from 15 on in 70 */
+			ok(twins_stats.suspended > suspended + o->seeds / 8,
 			   "%s: block-tasks begin again (%llu)", t->kernel,
 			   twins_stats.suspended - suspended);
 	}
