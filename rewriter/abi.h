@@ -73,7 +73,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		20	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		21	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -83,20 +83,21 @@
 
 /* struct gsr_launch: the extra parameter */
 struct gsr_launch {
+	/* what a twin reads by one load stands together, aligned */
 	uint64_t control;	/* device address of struct gsr_control */
+	uint64_t stat;		/* device address of the task's struct gsched_cl_slot */
 	/* device address of the gsched_arb_slot.window word of the task's slot */
 	uint64_t window;
-	uint64_t stat;		/* device address of the task's struct gsched_cl_slot */
 	uint32_t grid[3];	/* the original grid: what %nctaid reads */
-	uint32_t seq;		/* the task's number */
+	uint32_t last_warp;	/* warps of a thread block, less one */
 	/* capacity units of one worker: 1024 / blocks per SM, rounded down */
 	uint32_t weight;
-	uint32_t poll_ns;	/* least time between two reads of the page */
+	uint32_t flags;		/* GSR_LAUNCH_* */
 	/* ns of a fetch that keeps its size: gsr_launch_order() */
 	uint32_t fetch_least, fetch_most;
 	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
 	uint32_t workers;
-	uint32_t flags;		/* GSR_LAUNCH_* */
+	uint32_t poll_ns;	/* least time between two reads of the page */
 	/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
 	uint64_t save;
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */
@@ -132,7 +133,7 @@ struct gsr_launch {
 	} divide[2];
 	uint32_t last_copy;	/* of the relay's, a power of two less one: gsr_launch_order() */
 	uint32_t blocks;	/* of the grid */
-	uint32_t last_warp;	/* warps of a thread block, less one */
+	uint32_t seq;		/* the task's number */
 	float fetch_ns;		/* work to aim at in one fetch; whole */
 	float fetch_max;	/* most block-tasks of one fetch; whole */
 	/* batch size: blocks / 2 workers; -counters / 2 workers */
@@ -225,14 +226,17 @@ struct gsr_control {
 #define GSR_ASSERT(c) _Static_assert(c, #c)
 #endif
 GSR_ASSERT(sizeof(struct gsr_launch) == 208);
+GSR_ASSERT(offsetof(struct gsr_launch, stat) == 8);
 GSR_ASSERT(offsetof(struct gsr_launch, grid) == 24);
-GSR_ASSERT(offsetof(struct gsr_launch, flags) == 60);
+GSR_ASSERT(offsetof(struct gsr_launch, weight) == 40);
+GSR_ASSERT(offsetof(struct gsr_launch, flags) == 44);
 GSR_ASSERT(offsetof(struct gsr_launch, save) == 64);
 GSR_ASSERT(offsetof(struct gsr_launch, first) == 84);
 GSR_ASSERT(offsetof(struct gsr_launch, ranges) == 88);
 GSR_ASSERT(offsetof(struct gsr_launch, step) == 96);
 GSR_ASSERT(offsetof(struct gsr_launch, fetch_first) == 144);
 GSR_ASSERT(offsetof(struct gsr_launch, blocks) == 168);
+GSR_ASSERT(offsetof(struct gsr_launch, seq) == 172);
 GSR_ASSERT(offsetof(struct gsr_launch, fetch_ns) == 176);
 GSR_ASSERT(offsetof(struct gsr_launch, half_column) == 200);
 GSR_ASSERT(offsetof(struct gsr_save, waiting) == 4224);

@@ -6,6 +6,7 @@
  * every kernel. prepare_module() runs once per module, the table of passes once per kernel. Assumes
  * nothing about the input: a kernel that cannot be rewritten is refused, the others are not.
  */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,20 +30,29 @@ struct job {
 	struct gsr_dump dump;
 };
 
+/* A name may begin with '$' and what the names of registers and labels begin with */
+static bool has_short_names(const char *text, size_t size)
+{
+	const char *end = text + size, *at = text;
+
+	while ((at = memchr(at, '$', (size_t)(end - at))) && ++at < end)
+		if (islower((unsigned char)*at) || isdigit((unsigned char)*at))
+			return true;
+	return false;
+}
+
 /* Those that no name of the input contains */
 static struct gsr_prefix choose_prefix(struct gsr_arena *a, const char *text, size_t size)
 {
-	struct gsr_prefix prefix = { GSR_PREFIX, GSR_LOCAL_PREFIX };
-	const char *reg = "%" GSR_LOCAL_PREFIX, *label = "$" GSR_LOCAL_PREFIX;
+	struct gsr_prefix prefix = gsr_usual_prefix[has_short_names(text, size)];
+	const char *local = gsr_sprintf(a, "$%s", prefix.local);
 	unsigned int i;
 
 	for (i = 0; memmem(text, size, prefix.name, strlen(prefix.name)); i++)
 		prefix.name = gsr_sprintf(a, "__gsr%u_", i);
-	for (i = 0; memmem(text, size, reg, strlen(reg)) ||
-		    memmem(text, size, label, strlen(label)); i++) {
-		prefix.local = gsr_sprintf(a, "_%u_", i);
-		reg = gsr_sprintf(a, "%%%s", prefix.local);
-		label = gsr_sprintf(a, "$%s", prefix.local);
+	for (i = 0; local[1] && memmem(text, size, local, strlen(local)); i++) {
+		local = gsr_sprintf(a, "$_%u_", i);
+		prefix.local = local + 1;
 	}
 	return prefix;
 }
@@ -63,7 +73,7 @@ static void add_parameters(struct gsr_pass *p, struct gsr_function *f, unsigned 
 			.n_dims = 1,
 		};
 	params[f->n_params++] = (struct gsr_var){
-		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "$#arg"),
+		.space = "param", .align = 16, .type = "b8", .name = gsr_expand(p, "$#x"),
 		.dims = { sizeof(struct gsr_launch) }, .n_dims = 1,
 	};
 	f->params = params;

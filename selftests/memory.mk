@@ -3,8 +3,8 @@
 .PHONY: check-san check-valgrind build-san
 ifeq ($(SAN),)
 SAN_BUILD := $(MAKE) SAN=address,undefined
-# What runs in userspace. Left out: nothing but the demo, whose latencies mean nothing so slowed down; the programs it runs
-# are part of libgsched/interposer.
+# What runs in userspace. Left out: nothing but the demo, whose latencies mean nothing so slowed
+# down; the programs it runs are part of libgsched/interposer.
 SAN_ALL := $(patsubst $(B)/%,build/san/%,$(filter-out $(B)/test/demo-%,$(FAST_TESTS)))
 check-san:
 	+@$(SAN_BUILD) all $(SAN_ALL)
@@ -22,7 +22,8 @@ check-valgrind: $(B)/test/memcheck
 	@$<
 
 TESTS += $(B)/test/memcheck
-$(B)/test/memcheck: selftests/memcheck $(addprefix $(B)/,bin/gsrewrite bin/gschedctl tests/core-unit test/rewriter-image test/rewriter-kernels \
+$(B)/test/memcheck: selftests/memcheck $(addprefix $(B)/,bin/gsrewrite bin/gschedctl \
+	tests/core-unit test/rewriter-image test/rewriter-kernels \
 		test/libgsched/client)
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@

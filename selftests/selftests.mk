@@ -3,7 +3,8 @@ include selftests/programs/programs.mk
 include selftests/forms/forms.mk
 include selftests/faults/faults.mk
 
-# The main job, as `make demo` runs it: on the simulated GPU with the embedded arbiter, then with the module in QEMU
+# The main job, as `make demo` runs it: on the simulated GPU with the embedded arbiter, then with
+# the module in QEMU
 .PHONY: demo
 demo: deps
 	+$(MAKE) demo-built
@@ -17,7 +18,8 @@ demo-built: all modules
 # build/test/demo-BACKEND-FORM
 $(B)/test/demo-%: selftests/demo/tap
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec selftests/demo/tap %s\n' $(B) '$(subst -, ,$*)' >$@
+	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec selftests/demo/tap %s\n' $(B) '$(subst -, ,$*)' \
+		>$@
 	@chmod +x $@
 
 FAST_TESTS += $(B)/test/demo-daemon-drv
@@ -27,7 +29,8 @@ $(B)/test/demo-module-drv: modules
 # selftests/bench/bands, on the simulated GPU
 $(B)/test/bench-bands: selftests/bench/bands.d/test.py
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || { echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s\n' $(B) $< >$@
+	$(call Q,GEN)printf '#!/bin/sh\ncommand -v python3 >/dev/null || '\
+	'{ echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s\n' $(B) $< >$@
 	@chmod +x $@
 FAST_TESTS += $(B)/test/bench-bands
 TESTS += $(B)/test/bench-bands

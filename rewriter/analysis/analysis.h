@@ -131,14 +131,14 @@ struct gsr_fnptr {
 
 /*
  * What the names of all that is inserted begin with: nothing in the input does. Registers and
- * labels, which are most of a twin's text, have a short one behind their '%' or '$'.
+ * labels, which are most of a twin's text, have a short one behind a '$'; the empty one if no '$'
+ * of the input is followed by a digit or a lower-case letter.
  */
 struct gsr_prefix {
 	const char *name, *local;
 };
 
-#define GSR_PREFIX		"__gsr_"
-#define GSR_LOCAL_PREFIX	"_"
+extern const struct gsr_prefix gsr_usual_prefix[2];	/* tried first, in this order */
 
 /* The state of a rewrite, shared by all passes */
 struct gsr_pass {

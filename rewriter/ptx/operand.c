@@ -247,7 +247,7 @@ static void parse_named(struct gsr_parser *p, struct gsr_operand *o, bool in_lis
 		o->kind = GSR_OPND_SINK;
 		return;
 	}
-	o->name = name;
+	o->name = gsr_parse_bare(p, name);
 	o->kind = in_list || gsr_parse_is_reg(p, name) ? GSR_OPND_REG : GSR_OPND_SYM;
 	if (p->tok.kind == GSR_TOK_DOT) {
 		o->component = p->tok.text[0];

@@ -169,6 +169,13 @@ static void mark_var(struct gsr_parser *p, const struct gsr_var *v)
 		*gsr_intern_mark(v->name) = 0;
 }
 
+/* The name of a register that is written with a sigil, as names with '$' also are labels' */
+const char *gsr_parse_bare(struct gsr_parser *p, const char *name)
+{
+	return p->sigils && name[0] == '%' && name[1] == '$' ?
+		       gsr_intern_str(p->arena, name + 1) : name;
+}
+
 bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 {
 	unsigned long mark;
@@ -285,7 +292,7 @@ static void parse_var_name(struct gsr_parser *p, struct gsr_var *v)
 {
 	uint64_t items;
 
-	v->name = gsr_parse_ident(p, "name of a variable");
+	v->name = gsr_parse_bare(p, gsr_parse_ident(p, "name of a variable"));
 	if (gsr_parse_accept(p, '<')) {
 		v->range = parse_u32(p, "number of registers");
 		if (!v->range || v->range > 1u << 24)
@@ -437,7 +444,7 @@ static void parse_instruction(struct gsr_parser *p, struct gsr_function *f)
 	new_stmt(p, f, GSR_STMT_INSN)->insn = insn;
 	if (gsr_parse_accept(p, '@')) {
 		insn->guard_negated = gsr_parse_accept(p, '!');
-		insn->guard = gsr_parse_ident(p, "predicate");
+		insn->guard = gsr_parse_bare(p, gsr_parse_ident(p, "predicate"));
 	}
 	insn->name = gsr_parse_ident(p, "instruction");
 	insn->op = lookup_opcode(insn->name);
@@ -799,7 +806,7 @@ enum gsr_status gsr_parse(const char *text, size_t size, const char *name, struc
 struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struct gsr_error *err)
 {
 	struct gsr_parser p = { .arena = a, .name = "<inserted>", .err = err, .last_end = text,
-				.epoch = 1 };
+				.epoch = 1, .sigils = true };
 	struct gsr_function *f = gsr_alloc(a, sizeof(*f));
 
 	memset(err, 0, sizeof(*err));

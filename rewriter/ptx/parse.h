@@ -18,6 +18,7 @@ struct gsr_parser {
 	const char *last_end;		/* end of the token before @tok */
 	const char *name;
 	unsigned long epoch;		/* number of the current function: marks its registers */
+	bool sigils;			/* "%$x" is the register $x */
 	struct gsr_error *err;
 	jmp_buf failed;
 };
@@ -40,6 +41,7 @@ static inline bool gsr_parse_accept(struct gsr_parser *p, char punct)
 
 void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where);
 const char *gsr_parse_ident(struct gsr_parser *p, const char *what);	/* interned */
+const char *gsr_parse_bare(struct gsr_parser *p, const char *name);
 uint64_t gsr_parse_uint(struct gsr_parser *p, const char *what);
 /* the text from @start to last_end, interned */
 const char *gsr_parse_slice(struct gsr_parser *p, const char *start);

@@ -311,7 +311,8 @@ static void put_stmt(struct text *t, const struct gsr_stmt *s)
 		put_str(t, "\t}\n");
 		break;
 	case GSR_STMT_DIRECTIVE:
-		if (s->text[0] != '$')
+		/* text that was inserted may be an instruction: many, without indentation */
+		if (s->text[0] == '.')
 			put_char(t, '\t');
 		put_raw(t, s->text);
 		put_char(t, '\n');

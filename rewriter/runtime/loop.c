@@ -41,9 +41,8 @@ static unsigned int insert_advance(struct gsr_pass *p, struct gsr_function *f,
 				   const struct gsr_cleanup *cleanup, const struct gsr_ids *ids,
 				   int id)
 {
-	unsigned int n, i;
+	unsigned int n = 0, i;
 
-	n = gsr_insert_text(p, f, NULL, "$#done:\n");
 	if (cleanup->mbarriers || ids->shared)
 		n += gsr_insert_text(p, f, NULL, gsr_not_first);
 	if (cleanup->mbarriers) {
@@ -112,6 +111,8 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	n += gsr_insert_text(p, f, body, test_expiry);
 	n += gsr_insert_text(p, f, body, test_window);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
+	if (p->modes)
+		n += gsr_insert_text(p, f, body, "$#fetch:\n");
 	if (r)
 		n += gsr_resume_fetch(p, f, body, r);
 	n += gsr_queue_take(p, f, body, r, r ? GSR_IDS_ALL : ids->held);
@@ -198,7 +199,8 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	if (r)
 		n += gsr_resume_tail(p, f, r);
 	else if (sites->n || sites->warps)
-		n += gsr_meeting(p, f, sites, ids->alone ? -1 : id);
+		n += gsr_meeting(p, f, sites, ids->alone ? -1 : id) +
+		     gsr_insert_text(p, f, NULL, "$#done:\n");
 	else if (ids->alone)
 		n += gsr_insert_text(p, f, NULL, "bar.warp.sync -1;\n");
 	else

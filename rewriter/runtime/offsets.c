@@ -4,7 +4,7 @@
  * to assembly only, in which fragments.awk finds each as a line "->NAME VALUE". So the values are
  * the target's when this is cross-compiled.
  *
- * In: abi.h, the page's slot, the layout of $#task. Out: names and values. Assumes nothing.
+ * In: abi.h, the page's slot, the layout of $#me. Out: names and values. Assumes nothing.
  */
 #include <linux/gsched.h>
 #include "runtime.h"
@@ -18,14 +18,13 @@ static const struct gsr_control *const control;
 
 static __attribute__((used)) void offsets(void)
 {
-	/* the extra parameter, $#arg */
+	/* the extra parameter, $#x */
 	FIELD(launch, control);
 	FIELD(launch, window);
 	FIELD(launch, stat);
 	VALUE("launch.grid.x", offsetof(struct gsr_launch, grid[0]));
 	VALUE("launch.grid.y", offsetof(struct gsr_launch, grid[1]));
 	VALUE("launch.grid.z", offsetof(struct gsr_launch, grid[2]));
-	FIELD(launch, seq);
 	FIELD(launch, weight);
 	FIELD(launch, poll_ns);
 	FIELD(launch, fetch_least);
@@ -106,7 +105,7 @@ static __attribute__((used)) void offsets(void)
 	FIELD(ranges, left);
 	FIELD(ranges, next);
 
-	/* the worker's state, $#task */
+	/* the worker's state, $#me */
 	CONSTANT(GSR_TASK_CTAID);
 	VALUE("GSR_TASK_CTAID_W", GSR_TASK_CTAID + 12);
 	CONSTANT(GSR_TASK_RESUME);

@@ -27,7 +27,7 @@ static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own,
 {
 	unsigned int n = 0;
 
-	part[n++] = (struct part){ "$#task", GSR_TASK_SIZE };
+	part[n++] = (struct part){ "$#me", GSR_TASK_SIZE };
 	if (own->mbarriers)
 		part[n++] = (struct part){ "#mbarriers", LIST_SIZE };
 	if (own->ended)

@@ -30,6 +30,8 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 	n += gsr_insert_text(p, f, at, locate_in_column);
 	if (!resumable)
 		n += gsr_insert_text(p, f, at, keep_rest);
+	if (p->modes)
+		n += gsr_insert_text(p, f, at, "$#located:\n");
 	if (p->modes || ids)
 		n += gsr_insert_text(p, f, at, ids_of_number);
 	if (ids > 1)
@@ -50,6 +52,9 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 		if (p->modes)
 			n += gsr_insert_text(p, f, NULL, batch_of_range);
 		n += gsr_insert_text(p, f, NULL, bound_by_share);
+		if (p->modes)
+			n += gsr_insert_text(p, f, NULL, "$#rounded:\n");
+		n += gsr_insert_text(p, f, NULL, round_batch);
 	}
 	if (p->modes || ids)
 		n += gsr_insert_text(p, f, NULL, ids > 1 ? divide_by_x : column_of_row);

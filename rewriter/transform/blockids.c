@@ -44,11 +44,11 @@ static const char *place_of(struct ids *w, const struct gsr_operand *o, const ch
 	at = 4 * (unsigned int)(k - components);
 	if (grid && w->f->entry && o->component && o->component != 'w') {
 		*space = "param";
-		return gsr_sprintf(w->p->arena, "[$#arg+%u]",
+		return gsr_sprintf(w->p->arena, "[$#x+%u]",
 				   (unsigned int)offsetof(struct gsr_launch, grid) + at);
 	}
 	*space = "shared";
-	return gsr_sprintf(w->p->arena, "[$#task+%u]",
+	return gsr_sprintf(w->p->arena, "[$#me+%u]",
 			   (grid ? GSR_TASK_NCTAID : GSR_TASK_CTAID) + at);
 }
 

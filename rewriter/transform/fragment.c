@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Inserts code that is written as PTX text: '#' stands for the prefix of all inserted names, in
- * "%#" and "$#" for the short one of registers and labels.
+ * "%#" and "$#" for the short one of registers and labels. Both begin with '$' in the twin: with a
+ * '%' in front of it each register would take a byte more, and there are hundreds.
  *
  * In: text and a position. Out: statements there, and their number. Assumes that the text is valid
  * PTX: text that does not parse is a bug.
@@ -12,10 +13,12 @@
 #include <string.h>
 #include "transform.h"
 
+const struct gsr_prefix gsr_usual_prefix[2] = { { "__gsr_", "" }, { "__gsr_", "_" } };
+
 /* Enough for it with names expanded */
 static size_t room_for(const char *text, const struct gsr_prefix *prefix)
 {
-	size_t n = strlen(prefix->name) + strlen(prefix->local), room = 0;
+	size_t n = strlen(prefix->name) + strlen(prefix->local) + 1, room = 0;
 
 	for (; *text; text++)
 		room += *text == '#' ? n : 1;
@@ -28,7 +31,13 @@ static const char *prefix_at(const struct gsr_prefix *prefix, const char *text, 
 	return at && (text[at - 1] == '%' || text[at - 1] == '$') ? prefix->local : prefix->name;
 }
 
-const char *gsr_expand(struct gsr_pass *p, const char *text)
+static bool begins_register(const char *text)
+{
+	return text[0] == '%' && text[1] == '#';
+}
+
+/* With @sigils registers begin with "%$", by which gsr_parse_body() knows them */
+static const char *expand(struct gsr_pass *p, const char *text, bool sigils)
 {
 	char *out = gsr_alloc_text(p->arena, room_for(text, &p->prefix)), *o = out;
 	size_t i;
@@ -36,11 +45,18 @@ const char *gsr_expand(struct gsr_pass *p, const char *text)
 	for (i = 0; text[i]; i++) {
 		if (text[i] == '#')
 			o = stpcpy(o, prefix_at(&p->prefix, text, i));
+		else if (begins_register(text + i))
+			o = stpcpy(o, sigils ? "%$" : "$");
 		else
 			*o++ = text[i];
 	}
 	*o = 0;
 	return out;
+}
+
+const char *gsr_expand(struct gsr_pass *p, const char *text)
+{
+	return expand(p, text, false);
 }
 
 static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt *first,
@@ -61,9 +77,9 @@ static void link_in(struct gsr_function *f, struct gsr_stmt *at, struct gsr_stmt
 unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			const char *text)
 {
+	const char *block = gsr_sprintf(p->arena, "{%s}", expand(p, text, true));
 	struct gsr_error err;
-	struct gsr_function *body =
-		gsr_parse_body(p->arena, gsr_sprintf(p->arena, "{%s}", gsr_expand(p, text)), &err);
+	struct gsr_function *body = gsr_parse_body(p->arena, block, &err);
 	struct gsr_stmt *s;
 	unsigned int n = 0;
 
@@ -78,7 +94,7 @@ unsigned int gsr_insert(struct gsr_pass *p, struct gsr_function *f, struct gsr_s
 }
 
 struct gsr_text {
-	const char *text, *expanded;
+	const char *text, *local, *expanded;
 	unsigned int insns;
 };
 
@@ -92,7 +108,7 @@ static bool declares(const char *text)
 /* As it is printed: names expanded, no empty last line; instructions are counted */
 static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix, char *out)
 {
-	struct gsr_text t = { .text = text, .expanded = out };
+	struct gsr_text t = { .text = text, .local = prefix->local, .expanded = out };
 	bool declaration = declares(text);
 	size_t i;
 
@@ -101,7 +117,7 @@ static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix
 			out = stpcpy(out, prefix_at(prefix, text, i));
 			continue;
 		}
-		*out++ = text[i];
+		*out++ = begins_register(text + i) ? '$' : text[i];
 		if (text[i] != ';' && text[i] != '\n')
 			continue;
 		t.insns += text[i] == ';' && !declaration;
@@ -116,13 +132,21 @@ static struct gsr_text lay_out_here(struct gsr_pass *p, const char *text)
 	return lay_out(text, &p->prefix, gsr_alloc_text(p->arena, room_for(text, &p->prefix)));
 }
 
-/*
- * Laid out with the prefixes that nearly all modules have: once for the process, since the texts
- * are constants. Entries are complete when they are put there, and stay. NULL: no memory, no room.
- */
-static const struct gsr_text *usual(const char *text)
+/* Those that nearly all modules have: compared by address */
+static bool is_usual(const struct gsr_prefix *prefix)
 {
-	static const struct gsr_prefix prefix = { GSR_PREFIX, GSR_LOCAL_PREFIX };
+	const struct gsr_prefix *known = gsr_usual_prefix;
+
+	return (prefix->name == known[0].name && prefix->local == known[0].local) ||
+	       (prefix->name == known[1].name && prefix->local == known[1].local);
+}
+
+/*
+ * Laid out with usual prefixes: once for the process, since the texts are constants. Entries are
+ * complete when they are put there, and stay. NULL: no memory, no room.
+ */
+static const struct gsr_text *usual(const char *text, const struct gsr_prefix *prefix)
+{
 	static _Atomic(struct gsr_text *) table[1024];
 	uintptr_t at = (uintptr_t)text;
 	unsigned int i;
@@ -132,15 +156,15 @@ static const struct gsr_text *usual(const char *text)
 		struct gsr_text *there = atomic_load_explicit(slot, memory_order_acquire), *t;
 
 		if (!there) {
-			t = malloc(sizeof(*t) + room_for(text, &prefix) + 1);
+			t = malloc(sizeof(*t) + room_for(text, prefix) + 1);
 			if (!t)
 				return NULL;
-			*t = lay_out(text, &prefix, (char *)(t + 1));
+			*t = lay_out(text, prefix, (char *)(t + 1));
 			if (atomic_compare_exchange_strong(slot, &there, t))
 				return t;
 			free(t);
 		}
-		if (there->text == text)
+		if (there->text == text && there->local == prefix->local)
 			return there;
 	}
 	return NULL;
@@ -160,9 +184,7 @@ static unsigned int insert_laid_out(struct gsr_pass *p, struct gsr_function *f, 
 unsigned int gsr_insert_text(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			     const char *text)
 {
-	const bool is_usual = !strcmp(p->prefix.name, GSR_PREFIX) &&
-			      !strcmp(p->prefix.local, GSR_LOCAL_PREFIX);
-	const struct gsr_text *known = is_usual ? usual(text) : NULL;
+	const struct gsr_text *known = is_usual(&p->prefix) ? usual(text, &p->prefix) : NULL;
 	struct gsr_text t;
 
 	if (known)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The worker's state: the layout of the shared variable $_task of a twin. The runtime writes
+ * The worker's state: the layout of the shared variable $#me of a twin. The runtime writes
  * it, and the passes make the body read its ids from there.
  */
 #ifndef GSR_TASK_H

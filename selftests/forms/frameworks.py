@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Programs of Python frameworks as forms: frameworks.py NAME runs one, --list names those installed.
+"""Programs of Python frameworks as forms: frameworks.py NAME runs one, --list names those that are
+installed.
 
 Each prints a line for each of its checks, with a digest of what the GPU computed; natively and
 under gsched the lines have to be the same. Results are integers, or floats of one fixed order of
-additions; those whose order is a library's choice are compared with the processor's and not printed.
+additions; those whose order is a library's choice are compared with the processor's and not
+printed.
 """
 
 import importlib.util
@@ -319,8 +321,9 @@ def cupy_form():
 
     def reductions():
         x = cupy.array(start)
-        f = cupy.ReductionKernel("int32 x", "int64 y", "(long long)x * x", "a + b", "y = a", "0", "f")
-        return digest(f(x).get()) + " " + digest(cupy.sort(x).get()) + " " + digest(x.cumsum().get())
+        f = cupy.ReductionKernel("int32 x", "int64 y", "(long long)x * x", "a + b", "y = a", "0",
+                                 "f")
+        return " ".join(digest(v.get()) for v in (f(x), cupy.sort(x), x.cumsum()))
 
     def streams():
         kernel = cupy.RawKernel(source, "count")

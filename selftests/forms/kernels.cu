@@ -293,8 +293,7 @@ __device__ void grid_barrier(void)
 			     : "=r"(was)
 			     : "l"(at), "r"(blockIdx.x ? 1u : 0x80000000u - (blocks - 1))
 			     : "memory");
-		do
-			asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(at) : "memory");
+		do asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(at) : "memory");
 		while (!((was ^ now) & 0x80000000u));
 	}
 	__syncthreads();

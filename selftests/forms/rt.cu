@@ -157,14 +157,16 @@ static void entry_point()
 	cudaFunction_t f;
 	void *fn;
 
-	DO(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &fn, 12000, cudaEnableDefault, &found));
+	DO(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &fn, 12000, cudaEnableDefault,
+					    &found));
 	CHECK(found == cudaDriverEntryPointSuccess && fn);
 	launch = (decltype(launch))fn;
 	DO(cudaGetFuncBySymbol(&f, (const void *)work));
 	for (i = 0; i < TURNS; i++) {
 		void *params[] = { &w.at, &n, &i };
 
-		CHECK(launch(f, blocks, 1, 1, THREADS, 1, 1, 0, nullptr, params, nullptr) == CUDA_SUCCESS);
+		CHECK(launch(f, blocks, 1, 1, THREADS, 1, 1, 0, nullptr, params, nullptr) ==
+		      CUDA_SUCCESS);
 		w.expect(i);
 	}
 	w.show("entry-point");
@@ -554,7 +556,8 @@ static void graph_if()
 		cudaGraphNode_t node;
 
 		DO(cudaGraphCreate(&graph, 0));
-		DO(cudaGraphConditionalHandleCreate(&handle, graph, value, cudaGraphCondAssignDefault));
+		DO(cudaGraphConditionalHandleCreate(&handle, graph, value,
+						    cudaGraphCondAssignDefault));
 		p.conditional.handle = handle;
 		p.conditional.type = cudaGraphCondTypeIf;
 		p.conditional.size = 1;
@@ -676,9 +679,11 @@ static void virtual_memory()
 		CALL(cuMemCreate, &piece[i], least, &prop, 0);
 		CALL(cuMemMap, at + i * least, least, 0, piece[i], 0);
 		CALL(cuMemSetAccess, at, (i + 1) * least, &access, 1);
-		DO(cudaMemcpy((void *)(at + i * least), w.at, THREADS * 4, cudaMemcpyDeviceToDevice));
+		DO(cudaMemcpy((void *)(at + i * least), w.at, THREADS * 4,
+			      cudaMemcpyDeviceToDevice));
 		w.run(nullptr, 9);
-		DO(cudaMemcpy(w.at, (void *)(at + i * least), THREADS * 4, cudaMemcpyDeviceToDevice));
+		DO(cudaMemcpy(w.at, (void *)(at + i * least), THREADS * 4,
+			      cudaMemcpyDeviceToDevice));
 		work<<<1, THREADS>>>(w.at, rounds, 9);
 		w.show("virtual-memory");
 	}

@@ -234,11 +234,11 @@ static void check_form(unsigned int i)
 
 	snprintf(text, sizeof(text), HEAD "%s", forms[i].text);
 	if (gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx) {
-		n[0] = count_text(rw.ptx, "setp.eq.u64 %_vp");
+		n[0] = count_text(rw.ptx, "setp.eq.u64 $vp");
 		n[1] = count_text(rw.ptx, "call (") - count_text(rw.ptx, ", proto") -
 		       count_text(rw.ptx, "_proto;");
-		n[2] = count_text(rw.ptx, "@!%_vp trap;");
-		n[3] = count_text(rw.ptx, "), %_vf,");
+		n[2] = count_text(rw.ptx, "@!$vp trap;");
+		n[3] = count_text(rw.ptx, "), $vf,");
 		n[4] = count_text(rw.ptx, ".callprototype");
 	}
 	if (!ok(n[0] == forms[i].compared && n[1] == forms[i].direct && n[2] == forms[i].traps &&

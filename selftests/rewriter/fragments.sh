@@ -36,7 +36,8 @@ fails() { # PTX, message behind the file's name, what
 is '.fragment f\n\t// why\n\t@%#p0 ld.param.u32 %#r0, [#launch+launch.flags]; // more\n$#out:\n' \
 	'static const char f[] ="@%#p0 ld.param.u32 %#r0,[#launch+60];\n""$#out:\n";' \
 	"names are values, comments are left out"
-is '.fragment gsr_f\n\tld.param.u64 %#d0, [#launch+launch.control];\n\tadd.s32 %#r0, %#r0, FLAG;\n' \
+is '.fragment gsr_f\n\tld.param.u64 %#d0, [#launch+launch.control];
+\tadd.s32 %#r0, %#r0, FLAG;\n' \
 	'const char gsr_f[] ="ld.param.u64 %#d0,[#launch];\n""add.s32 %#r0,%#r0,-2;\n";' \
 	"an offset of 0 is none; gsr_ is for others"
 # shellcheck disable=SC2016

@@ -62,7 +62,7 @@ static bool twin_fine(const struct gsr_module *in, const struct gsr_module *out,
 		rets += s->insn->op == GSR_OP_RET || s->insn->op == GSR_OP_EXIT;
 		for (i = 0; i < s->insn->n_opnds; i++)
 			if (reads_ids(&s->insn->opnds[i])) {
-				own += !strncmp(s->insn->opnds[0].name, "%_", 2);
+				own += *s->insn->opnds[0].name == '$';
 				ids++;
 			}
 	}
@@ -247,8 +247,8 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "whole")) && !k->early_return,
 		   "whole: a block that returns as one is no early return");
 		ok((k = find_kernel(rw, "exits")) && k->returns == 3, "exits: three returns");
-		ok(strstr(rw->ptx, "cp.async.wait_all;\n\tbar.warp") ||
-		   strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 %_s, -1;"),
+		ok(strstr(rw->ptx, "cp.async.wait_all;\nbar.warp") ||
+		   strstr(rw->ptx, "cp.async.wait_all;\n\tmov.u32 $s, -1;"),
 		   "async_copy: waits for its copies at the end of the body");
 	} else if (strstr(path, "ends.ptx")) {
 		ok((k = find_kernel(rw, "walks")) && k->inserted[GSR_INSERTED_EXITS] &&
@@ -350,7 +350,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "hand-variables")) {
 		ok(strstr(rw->ptx, "ld.const.u64 a, [__gsr_addresses+") &&
 		   strstr(rw->ptx, "add.s64 a, a, 8;"), "element: its index counts elements");
-		ok(strstr(rw->ptx, "[%_g1+12]"), "forms: so it does in an address");
+		ok(strstr(rw->ptx, "[$g1+12]"), "forms: so it does in an address");
 		ok(strstr(rw->ptx, "@p ld.const.u64 c, [__gsr_addresses+") &&
 		   strstr(rw->ptx, "@p add.s64 c, c, 8;"), "forms: a predicate stays");
 		ok(copies(rw, "quiet") && copies(rw, "text") && copies(rw, "fixed"),
@@ -363,7 +363,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   strstr(rw->ptx, "ld.global.nc.v4.b32"),
 		   "forms: constants are read in global memory");
 	} else if (strstr(path, "hand.")) {
-		ok(strstr(rw->ptx, "$_0_task") && strstr(rw->ptx, "$_0_body:"),
+		ok(strstr(rw->ptx, "$_0_me[") && strstr(rw->ptx, "$_0_body:"),
 		   "prefixes that the input does not use");
 	}
 }
@@ -494,7 +494,7 @@ static void all_points(const char *path, const char *text, size_t n)
 /* What the product launches by default does without is there on demand only */
 static void modes(void)
 {
-	static const char *const only[] = { "$_by_index", "$_range", "$_index:" };
+	static const char *const only[] = { "$by_index", "$range:", "$index:" };
 	struct gsr_options opts = { .size = sizeof(opts) };
 	struct gsr_rewrite rw[4];
 	struct gsr_error err;
@@ -574,6 +574,37 @@ static void param_address(void)
 	}
 }
 
+/* What the loop adds to a small kernel, laid out as nvcc does: all of it is compiled at a load */
+static void small(void)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_90\n.address_size 64\n\n"
+		".visible .entry scale(\n\t.param .u64 scale_param_0,\n"
+		"\t.param .u32 scale_param_1\n)\n{\n"
+		"\t.reg .pred \t%p<2>;\n\t.reg .f32 \t%f<3>;\n\t.reg .b32 \t%r<6>;\n"
+		"\t.reg .b64 \t%rd<5>;\n\n"
+		"\tld.param.u64 \t%rd1, [scale_param_0];\n\tld.param.u32 \t%r2, [scale_param_1];\n"
+		"\tmov.u32 \t%r3, %ctaid.x;\n\tmov.u32 \t%r4, %ntid.x;\n"
+		"\tmov.u32 \t%r5, %tid.x;\n\tmad.lo.s32 \t%r1, %r3, %r4, %r5;\n"
+		"\tsetp.ge.s32 \t%p1, %r1, %r2;\n\t@%p1 bra \t$L__BB0_2;\n\n"
+		"\tcvta.to.global.u64 \t%rd2, %rd1;\n\tmul.wide.s32 \t%rd3, %r1, 4;\n"
+		"\tadd.s64 \t%rd4, %rd2, %rd3;\n\tld.global.f32 \t%f1, [%rd4];\n"
+		"\tadd.f32 \t%f2, %f1, %f1;\n\tst.global.f32 \t[%rd4], %f2;\n\n"
+		"$L__BB0_2:\n\tret;\n\n}\n";
+	struct gsr_rewrite rw = { 0 };
+	unsigned int insns = 0;
+	struct gsr_error err;
+	size_t bytes = 0;
+
+	if (gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx) {
+		insns = rw.kernels[0].inserted[GSR_INSERTED_LOOP];
+		bytes = rw.ptx_size - strlen(text);
+	}
+	ok(insns && insns <= 300 && bytes <= 8000,
+	   "a small kernel: %u instructions and %zu bytes more", insns, bytes);
+	gsr_rewrite_free(&rw);
+}
+
 int main(void)
 {
 	glob_t g = corpus(CORPUS "*.ptx");
@@ -617,6 +648,7 @@ int main(void)
 	}
 	globfree(&g);
 	param_address();
+	small();
 	modes();
 	return done();
 }

@@ -20,7 +20,8 @@ assemble() { # PTX, architecture, file for "kernel registers" a line
 	ptxas -v -arch="$2" "$1" -o "$tmp/cubin" >"$tmp/log" 2>&1
 	local rc=$?
 	[ $rc = 0 ] || sed 's/^/# /' "$tmp/log"
-	sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" "$tmp/log" |
+	sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p
+		s/.*Used \([0-9]*\) registers.*/\1/p" "$tmp/log" |
 		paste -d ' ' - - | sed 's/__gsched / /' | sort >"$3"
 	return $rc
 }
@@ -44,11 +45,12 @@ for s in sections:
         code = elf[s[4]:s[4] + s[5]]
         ops = [word & 0xfff for word, _ in struct.iter_unpack("<QQ", code)]
         bars = [i for i, op in enumerate(ops) if op & 0x1ff == 0x11d]
-        made[name(s)[6:]] = sum(not (0x948 in ops[i - 2:i] and 0x950 in ops[i + 1:i + 4]) for i in bars)
+        made[name(s)[6:]] = sum(not (0x948 in ops[i - 2:i] and 0x950 in ops[i + 1:i + 4])
+                                for i in bars)
 bad = False
 for entry in re.split(r"\.entry\s+", ptx)[1:]:
     kernel, body = re.match(r"[\w$]+", entry).group(), entry.split("\n}", 1)[0]
-    if not re.search(r"\n\$_(\d+_)?meet:", body):
+    if not re.search(r"\n\$(_|_\d+_)?meet:", body):
         continue
     written = len(re.findall(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red|arrive)\b", body))
     print("# %s: %d barriers, %d in the machine code" % (kernel, written, made[kernel]))
@@ -131,7 +133,7 @@ for f in "$corpus"/*.ptx; do
 				ok $? "$name: threads come together again where they did, for $arch"
 				cat "$tmp/points"
 			esac
-			grep -qE '^[$]_([0-9]+_)?meet:' "$tmp/$kind" || continue
+			grep -qE '^[$](_|_[0-9]+_)?meet:' "$tmp/$kind" || continue
 			python3 "$tmp/once.py" "$tmp/$kind" "$tmp/cubin" >"$tmp/once"
 			ok $? "$name: barriers where threads meet stand once, $kind for $arch"
 			cat "$tmp/once"
@@ -156,8 +158,10 @@ for f in "$corpus"/*.ptx; do
 			max = int(($2 + 6 + 7) / 8) * 8
 			if (max < free) max = free
 			if ($1 in meets) max += 8
-			if ($3 > max && !($2 <= free && $4)) print "# " $1 ": " $2 " -> " $3 " registers" }')
-		echo "${bad:-# $(join "$tmp/original.regs" "$tmp/twins.regs" | awk '{ printf "%s %s->%s, ", $1, $2, $3 }')}"
+			if ($3 > max && !($2 <= free && $4))
+				print "# " $1 ": " $2 " -> " $3 " registers" }')
+		echo "${bad:-# $(join "$tmp/original.regs" "$tmp/twins.regs" |
+			awk '{ printf "%s %s->%s, ", $1, $2, $3 }')}"
 		[ -z "$bad" ]
 		ok $? "$name: registers for $arch"
 	done
@@ -166,7 +170,8 @@ done
 ok $? "--explain: status 0"
 grep -q '^vecadd: tier block, rewritten' "$tmp/out"
 ok $? "--explain names the kernel, tier and reason"
-grep -q '^  inserted [0-9]* instructions: 1 for block ids, [0-9]* around the body; [0-9]* bytes of shared memory' "$tmp/out"
+grep -q '^  inserted [0-9]* instructions: 1 for block ids, [0-9]* around the body; [0-9]* bytes of'\
+' shared memory' "$tmp/out"
 ok $? "--explain says what was inserted"
 "$rewrite" "$corpus/returns.sm_90.ptx" --explain | grep -A4 '^divergent:' |
 	grep -q 'threads may finish early: 8 places'
@@ -192,14 +197,15 @@ if command -v ptxas >/dev/null; then
 	ok $? "an original that the assembler refuses: said so"
 fi
 # what waits for the whole grid can never give up some blocks
-printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\t.reg .u32 r;\n\tmov.u32 r, %%envreg2;\n\tret;\n}\n' \
-	>"$tmp/grid.ptx"
+printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()
+{\n\t.reg .u32 r;\n\tmov.u32 r, %%envreg2;\n\tret;\n}\n' >"$tmp/grid.ptx"
 "$rewrite" "$tmp/grid.ptx" -o "$tmp/none" 2>"$tmp/err"
 [ $? = 1 ] && [ ! -e "$tmp/none" ] && grep -q 'no kernel could be rewritten; --explain says why' \
 	"$tmp/err"
 ok $? "nothing rewritten: status 1, message, no file"
 # what lanes gather with is younger than some PTX
-printf '.version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n\t.reg .b32 r;\n\t.reg .pred p;\n\tmov.u32 r, %%laneid;
+printf '.version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()
+{\n\t.reg .b32 r;\n\t.reg .pred p;\n\tmov.u32 r, %%laneid;
 \tsetp.gt.u32 p, r, 15;\n\t@p ret;\n\tbar.warp.sync 0xffff;\n\tret;\n}\n' >"$tmp/old.ptx"
 "$rewrite" "$tmp/old.ptx" -o "$tmp/old" && grep -q '^\.version 6\.3' "$tmp/old" &&
 	grep -q 'activemask' "$tmp/old"

@@ -79,17 +79,21 @@ image "machine code" "-arch=sm_90 -cubin" 90 "machine code only, no PTX"
 image "machine code in a fat binary" "-gencode arch=compute_90,code=sm_90 -fatbin" 90 \
 	"machine code only, no PTX"
 image "-arch=all-major" "-arch=all-major -fatbin" 90 "PTX for sm_90, which is not there"
-several="-fatbin -gencode arch=compute_75,code=[sm_75,compute_75] -gencode arch=compute_86,code=sm_86"
+several="-fatbin -gencode arch=compute_75,code=[sm_75,compute_75]"
+several="$several -gencode arch=compute_86,code=sm_86"
 image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 90 sm_90
 image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 75 sm_75
 image "several" "$several -gencode arch=compute_90,code=[sm_90,compute_90]" 89 \
 	"PTX for sm_86, which is not there"
 image "sm_90 code of compute_75" \
-	"-fatbin -gencode arch=compute_75,code=[sm_90,compute_75] -gencode arch=compute_90,code=compute_90" 90 sm_75
-exact="-fatbin -gencode arch=compute_90a,code=[sm_90a,compute_90a] -gencode arch=compute_80,code=[sm_80,compute_80]"
+	"-fatbin -gencode arch=compute_75,code=[sm_90,compute_75] \
+	-gencode arch=compute_90,code=compute_90" 90 sm_75
+exact="-fatbin -gencode arch=compute_90a,code=[sm_90a,compute_90a]"
+exact="$exact -gencode arch=compute_80,code=[sm_80,compute_80]"
 image "sm_90a and sm_80" "$exact" 90 sm_90a
 image "sm_90a and sm_80" "$exact" 100 sm_80
-family="-fatbin -gencode arch=compute_100f,code=[sm_100,compute_100f] -gencode arch=compute_75,code=compute_75"
+family="-fatbin -gencode arch=compute_100f,code=[sm_100,compute_100f]"
+family="$family -gencode arch=compute_75,code=compute_75"
 image "family of sm_100" "$family" 103 sm_100f
 image "family of sm_100" "$family" 120 sm_75
 image "-dlto" "-gencode arch=compute_90,code=lto_90 -dc" 90 "link-time optimisation code"

@@ -148,7 +148,8 @@ static void test_file(const char *path, const struct options *o)
 			       o->restart ? " --restart" : o->resumable ? " --resumable" : "",
 			       why);
 		else if (o->restart && strstr(path, "/restarts.ptx"))
-			ok(twins_stats.suspended > suspended + o->seeds / 4,
+			/* the rarest does in every other run, but by chance: from 15 on in 70 */
+			ok(twins_stats.suspended > suspended + o->seeds / 8,
 			   "%s: block-tasks begin again (%llu)", t->kernel,
 			   twins_stats.suspended - suspended);
 	}
@@ -164,12 +165,12 @@ static bool only_tells(const char *dropped)
 {
 	char seen[64];
 
-	snprintf(seen, sizeof(seen), "st.relaxed.sys.global.u32 [%%_d3+%zu],",
+	snprintf(seen, sizeof(seen), "st.relaxed.sys.global.u32 [$d3+%zu],",
 		 offsetof(struct gsched_cl_slot, seen_limit));
-	return strstr(dropped, "st.relaxed.gpu.global.u64 [%_d0],") || strstr(dropped, seen) ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%_d2+10752],") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%_d2+10760],") ||
-	       strstr(dropped, "st.relaxed.gpu.global.u64 [%_d7+10752],");
+	return strstr(dropped, "st.relaxed.gpu.global.u64 [$d0],") || strstr(dropped, seen) ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [$d2+10752],") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [$d2+10760],") ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [$d7+10752],");
 }
 
 /*

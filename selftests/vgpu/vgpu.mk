@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The simulated GPU: libcuda.so.1 and libcudart.so.13 of its own. exec.mk has the PTX interpreter (VGPU_EXEC_SRCS).
+# The simulated GPU: libcuda.so.1 and libcudart.so.13 of its own. exec.mk has the PTX interpreter
+# (VGPU_EXEC_SRCS).
 -include selftests/vgpu/exec.mk
 
 VGPU := $(B)/vgpu
-VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c device.c context.c engine.c stream.c streams.c mem.c memory.c copy.c \
+VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c device.c context.c engine.c \
+	stream.c streams.c mem.c memory.c copy.c \
 	module.c link.c launch.c texture.c reference.c table.c unsimulated.c rm.c \
 	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
 $(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm -llz4 -lzstd
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
+		-Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm -llz4 -lzstd
 
 $(VGPU)/libcuda.so: $(VGPU)/libcuda.so.1
 	$(call Q,GEN)ln -sf libcuda.so.1 $@
@@ -42,7 +45,8 @@ LIBS += $(VGPU)/libcudart.so.13
 
 $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,selftests/vgpu/cudart.map \
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.13 \
+		-Wl,--version-script,selftests/vgpu/cudart.map \
 		-o $@ $(filter %.o,$^) -ldl -lpthread
 
 $(B)/test/vgpu-sched $(B)/test/vgpu-shm: $(B)/test/vgpu-%: $(B)/obj/selftests/vgpu/test-%.o \
@@ -52,16 +56,21 @@ $(B)/test/vgpu-sched $(B)/test/vgpu-shm: $(B)/test/vgpu-%: $(B)/obj/selftests/vg
 TESTS += $(B)/test/vgpu-sched $(B)/test/vgpu-shm
 FAST_TESTS += $(B)/test/vgpu-sched $(B)/test/vgpu-shm
 
-$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-prepare.c test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-prepare.c \
+	test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) \
+	$(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' \
+		-o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-api
 FAST_TESTS += $(B)/test/vgpu-api
 
-$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-api-prepare.c test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c \
+$(B)/test/vgpu-driver: $(call objs,$(addprefix selftests/vgpu/,test-driver.c test-api-prepare.c \
+	test-driver-locks.c test-driver-delays.c test-driver-handles.c test-driver-devices.c \
 		test-driver-connections.c test-driver-addresses.c)) $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' -o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' \
+		-o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1
 TESTS += $(B)/test/vgpu-driver
 FAST_TESTS += $(B)/test/vgpu-driver
 
@@ -69,7 +78,8 @@ $(B)/test/libtest-slice.so: $(call objs,selftests/vgpu/test-groups-slice.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl
 
-$(B)/test/vgpu-groups: $(call objs,selftests/vgpu/test-groups.c) | $(VGPU)/libcuda.so.1 $(VGPU)/libvgpu-rm.so \
+$(B)/test/vgpu-groups: $(call objs,selftests/vgpu/test-groups.c) | $(VGPU)/libcuda.so.1 \
+	$(VGPU)/libvgpu-rm.so \
 		$(VGPU)/nvidia-cuda-mps-server $(B)/test/libtest-slice.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $(filter %.o,$^) -ldl
@@ -80,11 +90,14 @@ ALONE += $(addprefix %/test/vgpu-,groups sched rt rt-units rt-graphs rt-devices 
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
+$(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices: \
+	selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
-TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices
-FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs $(B)/test/vgpu-rt-devices
+TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs \
+	$(B)/test/vgpu-rt-devices
+FAST_TESTS += $(B)/test/vgpu-rt $(B)/test/vgpu-rt-units $(B)/test/vgpu-rt-graphs \
+	$(B)/test/vgpu-rt-devices
 
 ifneq ($(shell command -v nvcc 2>/dev/null),)
 $(B)/test/vgpu-rt: $(B)/test/vgpu-rt-program

@@ -34,7 +34,8 @@ extern "C" __global__ void real_sums(float *f, double *d, __half2 *h)
 /* A loop around compare-and-swap, and a lock that whole blocks take in turn */
 extern "C" __global__ void cas(unsigned int *largest, unsigned int *lock, unsigned int *list)
 {
-	unsigned int mine = (blockIdx.x * blockDim.x + threadIdx.x) * 40503u % 65521, old = *(volatile unsigned int *)largest;
+	unsigned int mine = (blockIdx.x * blockDim.x + threadIdx.x) * 40503u % 65521,
+		     old = *(volatile unsigned int *)largest;
 
 	while (old < mine) {
 		unsigned int seen = atomicCAS(largest, old, mine);
@@ -47,7 +48,8 @@ extern "C" __global__ void cas(unsigned int *largest, unsigned int *lock, unsign
 		unsigned int one;
 
 		do
-			asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], 0, 1;" : "=r"(one) : "l"(lock) : "memory");
+			asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], 0, 1;"
+				     : "=r"(one) : "l"(lock) : "memory");
 		while (one);
 		list[0] += blockIdx.x;
 		list[1] = list[1] + 1;
@@ -56,7 +58,8 @@ extern "C" __global__ void cas(unsigned int *largest, unsigned int *lock, unsign
 }
 
 /* The last block to come adds up what all have left */
-extern "C" __global__ void last_block(const unsigned int *in, unsigned int *part, unsigned int *count, unsigned int *total)
+extern "C" __global__ void last_block(const unsigned int *in, unsigned int *part,
+				      unsigned int *count, unsigned int *total)
 {
 	__shared__ unsigned int sum, last;
 

@@ -9,7 +9,9 @@ __device__ unsigned int left[64], right[64];
 __device__ unsigned int *sides[2] = { left, right };
 __managed__ unsigned int managed[32];
 __constant__ unsigned int table[16] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3 };
-__constant__ float4 factors[4] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 }, { 9, 10, 11, 12 }, { 13, 14, 15, 16 } };
+__constant__ float4 factors[4] = {
+	{ 1, 2, 3, 4 }, { 5, 6, 7, 8 }, { 9, 10, 11, 12 }, { 13, 14, 15, 16 }
+};
 static __constant__ unsigned int primes[4] = { 2, 3, 5, 7 };
 
 extern "C" __global__ void histogram(const unsigned int *in)
@@ -30,7 +32,8 @@ extern "C" __global__ void constants(unsigned int *out)
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 	float4 f = factors[threadIdx.x & 3];
 
-	out[i] = table[i & 15] + table[3] * 100 + primes[blockIdx.x & 3] * 10000 + (unsigned int)(f.x + f.w * factors[1].y);
+	out[i] = table[i & 15] + table[3] * 100 + primes[blockIdx.x & 3] * 10000 +
+		 (unsigned int)(f.x + f.w * factors[1].y);
 }
 
 __device__ __noinline__ unsigned int sum(const unsigned int *p, unsigned int n)
@@ -45,7 +48,8 @@ __device__ __noinline__ unsigned int sum(const unsigned int *p, unsigned int n)
 // A constant's generic address, beside one of global memory
 extern "C" __global__ void generic(unsigned int *out, const unsigned int *in)
 {
-	out[blockIdx.x * blockDim.x + threadIdx.x] = sum(threadIdx.x & 1 ? table : in, 1 + threadIdx.x % 16);
+	out[blockIdx.x * blockDim.x + threadIdx.x] =
+		sum(threadIdx.x & 1 ? table : in, 1 + threadIdx.x % 16);
 }
 
 extern "C" __global__ void literals(unsigned int *out, unsigned int n)
@@ -80,7 +84,8 @@ extern "C" __global__ void vector(unsigned int *out)
 		managed[blockIdx.x] = blockIdx.x ^ 21;
 	}
 	__syncthreads();
-	out[blockIdx.x * blockDim.x + threadIdx.x] = vectors[blockIdx.x].y + managed[blockIdx.x] * threadIdx.x;
+	out[blockIdx.x * blockDim.x + threadIdx.x] =
+		vectors[blockIdx.x].y + managed[blockIdx.x] * threadIdx.x;
 }
 
 __device__ __noinline__ void note(unsigned int i, unsigned int v)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels like those of GLoop's section 7: TPACF, LavaMD, MUMmer's matching and printing, hybrid sort, grep.
+// Kernels like those of GLoop's section 7: TPACF, LavaMD, MUMmer's matching and printing, hybrid
+// sort, grep.
 
 /* TPACF: angles between points of one set and all of another, as a histogram in shared memory */
-extern "C" __global__ void tpacf(const float *a, const float *b, const float *edge, unsigned int *out, unsigned int n, unsigned int m)
+extern "C" __global__ void tpacf(const float *a, const float *b, const float *edge,
+				 unsigned int *out, unsigned int n, unsigned int m)
 {
 	__shared__ unsigned int bins[16];
 	__shared__ float edges[16];
@@ -37,7 +39,8 @@ extern "C" __global__ void tpacf(const float *a, const float *b, const float *ed
 }
 
 /* LavaMD: the particles of a box against those of the boxes beside it, a block a box */
-extern "C" __global__ void lavamd(const float4 *particle, const unsigned int *beside, float4 *force, unsigned int a, unsigned int boxes)
+extern "C" __global__ void lavamd(const float4 *particle, const unsigned int *beside, float4 *force,
+				  unsigned int a, unsigned int boxes)
 {
 	__shared__ float4 home[32], away[32];
 	unsigned int t = threadIdx.x, box = blockIdx.x;
@@ -53,8 +56,10 @@ extern "C" __global__ void lavamd(const float4 *particle, const unsigned int *be
 			away[t] = particle[other * 32 + t];
 		__syncthreads();
 		for (unsigned int i = t & 31, j = t >> 5; j < 32; j += blockDim.x >> 5) {
-			float x = home[i].x - away[j].x, y = home[i].y - away[j].y, z = home[i].z - away[j].z;
-			float e = __expf(-0.01f * a * (x * x + y * y + z * z)), s = 2 * e * away[j].w;
+			float x = home[i].x - away[j].x, y = home[i].y - away[j].y,
+			      z = home[i].z - away[j].z;
+			float e = __expf(-0.01f * a * (x * x + y * y + z * z)),
+			      s = 2 * e * away[j].w;
 
 			f.w += away[j].w * e;
 			f.x += s * x;
@@ -67,8 +72,9 @@ extern "C" __global__ void lavamd(const float4 *particle, const unsigned int *be
 }
 
 /* MUMmer-like: from each place of a text down a tree of letters, as far as it goes */
-extern "C" __global__ void mum(const unsigned char *text, const unsigned int *child, unsigned int *length, unsigned int *node,
-			       unsigned int n, unsigned int nodes, unsigned int least)
+extern "C" __global__ void mum(const unsigned char *text, const unsigned int *child,
+			       unsigned int *length, unsigned int *node, unsigned int n,
+			       unsigned int nodes, unsigned int least)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, at = i % nodes, k = i;
 
@@ -87,8 +93,9 @@ extern "C" __global__ void mum(const unsigned char *text, const unsigned int *ch
 }
 
 /* ... and the texts of the matches, many short blocks */
-extern "C" __global__ void mum_print(const unsigned char *text, const unsigned int *start, const unsigned int *length, uchar4 *out,
-				     unsigned int n, unsigned int size)
+extern "C" __global__ void mum_print(const unsigned char *text, const unsigned int *start,
+				     const unsigned int *length, uchar4 *out, unsigned int n,
+				     unsigned int size)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -108,7 +115,8 @@ extern "C" __global__ void mum_print(const unsigned char *text, const unsigned i
 }
 
 /* Hybrid sort: into buckets, counted in shared memory a block ... */
-extern "C" __global__ void sort_buckets(const unsigned int *in, unsigned int *count, unsigned short *bucket, unsigned int n)
+extern "C" __global__ void sort_buckets(const unsigned int *in, unsigned int *count,
+					unsigned short *bucket, unsigned int n)
 {
 	extern __shared__ unsigned int bins[];
 	unsigned int t = threadIdx.x, each = 4;
@@ -157,7 +165,8 @@ extern "C" __global__ void sort_pieces(const unsigned int *in, unsigned int *out
 }
 
 /* ... and two sorted runs merged: each thread finds the place of its own elements */
-extern "C" __global__ void sort_merge(const unsigned int *in, unsigned int *out, unsigned int run, unsigned int n)
+extern "C" __global__ void sort_merge(const unsigned int *in, unsigned int *out, unsigned int run,
+				      unsigned int n)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -179,8 +188,9 @@ extern "C" __global__ void sort_merge(const unsigned int *in, unsigned int *out,
 }
 
 /* Grep: a pattern with one wildcard, a place a thread; matches counted a block */
-extern "C" __global__ void grep(const unsigned char *text, const unsigned char *pattern, unsigned int *count, unsigned char *hit,
-				unsigned int n, unsigned int length)
+extern "C" __global__ void grep(const unsigned char *text, const unsigned char *pattern,
+				unsigned int *count, unsigned char *hit, unsigned int n,
+				unsigned int length)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, k = 0;
 

@@ -10,7 +10,8 @@ extern "C" __global__ void vecadd(const float *a, const float *b, float *c, int 
 
 extern "C" __global__ void grid2d(unsigned int *out, int width)
 {
-	unsigned int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+	unsigned int x = blockIdx.x * blockDim.x + threadIdx.x,
+		     y = blockIdx.y * blockDim.y + threadIdx.y;
 
 	out[y * width + x] = (blockIdx.y << 16 | blockIdx.x) ^ (gridDim.x * 7 + gridDim.y);
 }
@@ -32,6 +33,7 @@ extern "C" __global__ void tiny(unsigned int *out)
 
 extern "C" __global__ void stride(unsigned int *out, unsigned int n)
 {
-	for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+	for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+	     i += gridDim.x * blockDim.x)
 		out[i] = i * i + blockIdx.x;
 }

@@ -39,10 +39,13 @@ extern "C" __global__ void mma_direct(const unsigned int *in, float *out)
 		a[i] = __float2half((float)(in[blockIdx.x * 128 + i] & 15));
 	__syncwarp();
 	at = (unsigned int)__cvta_generic_to_shared(a + (t & 15) * 8);
-	asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
+	asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+		     : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
 	b = 0x3c003c00 + (t & 3);
-	asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
-		     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]) : "r"(r0), "r"(r1), "r"(b), "f"((float)blockIdx.x));
+	asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+		     "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
+		     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+		     : "r"(r0), "r"(r1), "r"(b), "f"((float)blockIdx.x));
 	for (unsigned int i = 0; i < 4; i++)
 		out[blockIdx.x * 128 + t * 4 + i] = d[i];
 }

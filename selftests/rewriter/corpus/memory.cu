@@ -6,7 +6,10 @@ struct pair {
 	unsigned int value;
 };
 
-/* Static arrays of several types and alignments; dynamic memory under two names, the second behind the first */
+/*
+ * Static arrays of several types and alignments; dynamic memory under two names, the second behind
+ * the first
+ */
 extern "C" __global__ void shared_kinds(const unsigned int *in, unsigned int *out)
 {
 	extern __shared__ unsigned int words[];
@@ -30,8 +33,9 @@ extern "C" __global__ void shared_kinds(const unsigned int *in, unsigned int *ou
 	__syncthreads();
 	unsigned int o = (t * 7 + 13) & 63;
 
-	out[blockIdx.x * 64 + t] = words[o] + halves[o ^ 1] * 5 + pairs[o].key + pairs[o].tag[1] * 11 + pairs[o].value +
-				   bytes[o][0] * 2 + bytes[o][1] * 3 + bytes[o][2] + (unsigned int)wide[o & 7];
+	out[blockIdx.x * 64 + t] = words[o] + halves[o ^ 1] * 5 + pairs[o].key +
+				   pairs[o].tag[1] * 11 + pairs[o].value + bytes[o][0] * 2 +
+				   bytes[o][1] * 3 + bytes[o][2] + (unsigned int)wide[o & 7];
 }
 
 __device__ __noinline__ unsigned int sum_of(const unsigned int *p, unsigned int n)
@@ -53,7 +57,8 @@ extern "C" __global__ void any_memory(const unsigned int *in, unsigned int *out)
 	for (unsigned int i = 0; i < 8; i++)
 		own[i] = t * i + blockIdx.x;
 	__syncthreads();
-	out[blockIdx.x * 64 + t] = sum_of(s + (t & 31), 8) ^ sum_of(own, 8) ^ sum_of(in + blockIdx.x * 64 + (t & 31), 4);
+	out[blockIdx.x * 64 + t] = sum_of(s + (t & 31), 8) ^ sum_of(own, 8) ^
+				   sum_of(in + blockIdx.x * 64 + (t & 31), 4);
 }
 
 /* Where an index is known only when it runs */
@@ -73,7 +78,10 @@ extern "C" __global__ void local_array(const unsigned int *in, unsigned int *out
 	out[i] = sum;
 }
 
-/* Chunk after chunk, one copied while the other is used; the last one that is asked for is never waited for */
+/*
+ * Chunk after chunk, one copied while the other is used; the last one that is asked for is never
+ * waited for
+ */
 extern "C" __global__ void pipeline(const uint4 *in, uint4 *out, unsigned int chunks)
 {
 	__shared__ uint4 s[2][32];
@@ -82,8 +90,10 @@ extern "C" __global__ void pipeline(const uint4 *in, uint4 *out, unsigned int ch
 
 	in += blockIdx.x * chunks * 32;
 #if __CUDA_ARCH__ >= 800
-#define COPY(k) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n\tcp.async.commit_group;" :: \
-		"r"((unsigned int)__cvta_generic_to_shared(&s[(k) & 1][t])), "l"(in + (k) % chunks * 32 + t) : "memory")
+#define COPY(k) \
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n\tcp.async.commit_group;" :: \
+		     "r"((unsigned int)__cvta_generic_to_shared(&s[(k) & 1][t])), \
+		     "l"(in + (k) % chunks * 32 + t) : "memory")
 #define ARRIVED() asm volatile("cp.async.wait_group 1;" ::: "memory")
 #else
 #define COPY(k) (s[(k) & 1][t] = in[(k) % chunks * 32 + t])

@@ -24,7 +24,8 @@ extern "C" __global__ void odd_param(unsigned int *out, struct odd o, short s)
 
 extern "C" __global__ void wide_param(unsigned int *out, struct wide w, double d)
 {
-	out[blockIdx.x * blockDim.x + threadIdx.x] = (unsigned int)w.v[threadIdx.x % 20] + (unsigned int)d + blockIdx.x;
+	out[blockIdx.x * blockDim.x + threadIdx.x] =
+		(unsigned int)w.v[threadIdx.x % 20] + (unsigned int)d + blockIdx.x;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8) bounds(unsigned int *out)
@@ -39,7 +40,8 @@ struct page {
 /* 4096 bytes, what every driver takes; index known only when it runs */
 extern "C" __global__ void page_param(unsigned int *out, struct page p)
 {
-	out[blockIdx.x * blockDim.x + threadIdx.x] = p.v[(threadIdx.x * 31 + blockIdx.x) % 1000] + blockIdx.x;
+	out[blockIdx.x * blockDim.x + threadIdx.x] =
+		p.v[(threadIdx.x * 31 + blockIdx.x) % 1000] + blockIdx.x;
 }
 
 struct large {
@@ -49,7 +51,8 @@ struct large {
 /* 32 KB with ours behind: PTX 8.1 */
 extern "C" __global__ void large_param(unsigned int *out, const __grid_constant__ struct large p)
 {
-	out[blockIdx.x * blockDim.x + threadIdx.x] = p.v[(threadIdx.x * 253 + blockIdx.x) % 8100] + blockIdx.x;
+	out[blockIdx.x * blockDim.x + threadIdx.x] =
+		p.v[(threadIdx.x * 253 + blockIdx.x) % 8100] + blockIdx.x;
 }
 
 /* Arrays in structures, alignment */
@@ -62,7 +65,8 @@ struct __align__(16) mixed {
 
 extern "C" __global__ void mixed_param(char first, struct mixed m, unsigned int *out, short last)
 {
-	out[blockIdx.x * blockDim.x + threadIdx.x] = first + m.c + m.s[threadIdx.x % 3] + (unsigned int)(m.d[threadIdx.x & 1] != 0) +
+	out[blockIdx.x * blockDim.x + threadIdx.x] = first + m.c + m.s[threadIdx.x % 3] +
+						     (unsigned int)(m.d[threadIdx.x & 1] != 0) +
 						     __float_as_uint(m.f.z) + last + blockIdx.x;
 }
 

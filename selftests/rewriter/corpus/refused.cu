@@ -72,7 +72,8 @@ extern "C" __global__ void mbar(unsigned int *out)
 {
 	__shared__ unsigned long long b;
 
-	asm volatile("mbarrier.init.shared.b64 [%0], 32;" :: "r"((unsigned int)__cvta_generic_to_shared(&b)));
+	asm volatile("mbarrier.init.shared.b64 [%0], 32;"
+		     :: "r"((unsigned int)__cvta_generic_to_shared(&b)));
 	out[blockIdx.x] = 1;
 }
 #endif

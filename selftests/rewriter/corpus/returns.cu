@@ -37,10 +37,12 @@ extern "C" __global__ void exits(unsigned int *out)
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 
 	out[i] = 1;
-	asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 3; @p exit; }" :: "r"(threadIdx.x) : "memory");
+	asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 3; @p exit; }"
+		     :: "r"(threadIdx.x) : "memory");
 	__syncthreads();
 	out[i] = 2;
-	asm volatile("{ .reg .pred p; setp.gt.u32 p, %0, 40; @p ret; }" :: "r"(threadIdx.x) : "memory");
+	asm volatile("{ .reg .pred p; setp.gt.u32 p, %0, 40; @p ret; }"
+		     :: "r"(threadIdx.x) : "memory");
 	__syncthreads();
 	out[i] = 3;
 }
@@ -51,7 +53,8 @@ extern "C" __global__ void votes_early(const unsigned int *in, unsigned int *out
 
 	if (i >= n)
 		return;
-	int a = __syncthreads_count(in[i] & 1), b = __syncthreads_or(in[i] == 7), c = __syncthreads_and(in[i] < 100000);
+	int a = __syncthreads_count(in[i] & 1), b = __syncthreads_or(in[i] == 7),
+	    c = __syncthreads_and(in[i] < 100000);
 
 	out[i] = a * 4 + (b ? 2 : 0) + (c ? 1 : 0);
 }
@@ -76,7 +79,8 @@ extern "C" __global__ void async_copy(const uint4 *in, uint4 *out, int n)
 	s[threadIdx.x] = in[i];
 #if __CUDA_ARCH__ >= 800
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
-		     "r"((unsigned int)__cvta_generic_to_shared(&s[threadIdx.x])), "l"(in + i) : "memory");
+		     "r"((unsigned int)__cvta_generic_to_shared(&s[threadIdx.x])), "l"(in + i)
+		     : "memory");
 #endif
 	if (i >= n)
 		return;

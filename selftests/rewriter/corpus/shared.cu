@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Static and dynamic shared memory, barriers in loops: the next block-task reuses what slow threads still read.
+// Static and dynamic shared memory, barriers in loops: the next block-task reuses what slow threads
+// still read.
 #define TILE 16
 
 extern "C" __global__ void matmul(const float *a, const float *b, float *c, int n)
@@ -51,7 +52,8 @@ extern "C" __global__ void votes_all(const unsigned int *in, unsigned int *out)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, v = in[i];
 
-	out[i] = __syncthreads_count(v & 1) * 4 + (__syncthreads_or(v == 5) ? 2 : 0) + (__syncthreads_and(v < 1000000) ? 1 : 0);
+	out[i] = __syncthreads_count(v & 1) * 4 + (__syncthreads_or(v == 5) ? 2 : 0) +
+		 (__syncthreads_and(v < 1000000) ? 1 : 0);
 }
 
 /* Half of the threads meet at a barrier of their own */

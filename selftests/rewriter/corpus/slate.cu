@@ -10,12 +10,15 @@ extern "C" __global__ void gs_factors(const float *a, float *factor, unsigned in
 		factor[i] = a[i * n + k] / (a[k * n + k] + 1);
 }
 
-extern "C" __global__ void gs_step(const float *a, const float *factor, float *out, unsigned int n, unsigned int k)
+extern "C" __global__ void gs_step(const float *a, const float *factor, float *out, unsigned int n,
+				   unsigned int k)
 {
-	unsigned int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+	unsigned int x = blockIdx.x * blockDim.x + threadIdx.x,
+		     y = blockIdx.y * blockDim.y + threadIdx.y;
 
 	if (x < n && y < n)
-		out[y * n + x] = y > k && x >= k ? a[y * n + x] - factor[y] * a[k * n + x] : a[y * n + x];
+		out[y * n + x] =
+			y > k && x >= k ? a[y * n + x] - factor[y] * a[k * n + x] : a[y * n + x];
 }
 
 /* RG: points of a digital sequence, one direction number a bit; a row of blocks a dimension */
@@ -23,7 +26,8 @@ extern "C" __global__ void rg(const unsigned int *direction, float *out, unsigne
 {
 	const unsigned int *d = direction + blockIdx.y * 31;
 
-	for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+	for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+	     i += blockDim.x * gridDim.x) {
 		unsigned int v = 0;
 
 		for (unsigned int bit = 0, k = i; bit < 31; bit++, k >>= 1)
@@ -36,7 +40,8 @@ extern "C" __global__ void rg(const unsigned int *direction, float *out, unsigne
 /* ... and what makes normal variates of evenly spread ones */
 extern "C" __global__ void rg_normal(float *out, unsigned int n)
 {
-	for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+	for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+	     i += blockDim.x * gridDim.x) {
 		float p = (i + 0.5f) / n, q = p < 0.5f ? p : 1 - p, t = sqrtf(-2 * __logf(q));
 		float x = t - (2.515517f + t * (0.802853f + t * 0.010328f)) /
 			      (1 + t * (1.432788f + t * (0.189269f + t * 0.001308f)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Functions called through tables of the program's own: what the tables hold are the original's numbers, what is called is the twin's.
+// Functions called through tables of the program's own: what the tables hold are the original's
+// numbers, what is called is the twin's.
 typedef unsigned int u32;
 typedef u32 (*op_t)(u32, u32);
 
@@ -89,7 +90,8 @@ extern "C" __global__ void of_records(u32 *out)
 /* barriers, and ends of threads */
 extern "C" __global__ void through_barriers(u32 *out, u32 n)
 {
-	u32 i = ((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
+	u32 i = ((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x +
+		threadIdx.x;
 
 	out[i] = stops[1 - n](i);
 	out[i] += stops[n](i + blockIdx.y);

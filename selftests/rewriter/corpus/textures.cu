@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Textures by handle, over the buffer that stands before them.
-extern "C" __global__ void fetches(const float *in, cudaTextureObject_t tex, float *out, unsigned int n)
+extern "C" __global__ void fetches(const float *in, cudaTextureObject_t tex, float *out,
+				   unsigned int n)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 

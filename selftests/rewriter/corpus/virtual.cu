@@ -49,7 +49,8 @@ extern "C" __global__ void not_rewritten(unsigned int *out, char *at)
 /* each thread calls the functions of another one's object, and one ends there */
 extern "C" __global__ void shapes(char *out)
 {
-	unsigned int b = (blockIdx.z * gridDim.x + blockIdx.x) * blockDim.x, i = b + threadIdx.x, j = b + (threadIdx.x + 7) % blockDim.x, *r = (unsigned int *)(out + 32 * i);
+	unsigned int b = (blockIdx.z * gridDim.x + blockIdx.x) * blockDim.x, i = b + threadIdx.x,
+		     j = b + (threadIdx.x + 7) % blockDim.x, *r = (unsigned int *)(out + 32 * i);
 
 	make(out + 32 * i, i);
 	__syncthreads();

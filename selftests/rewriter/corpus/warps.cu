@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Warp-synchronous instructions: fine where warps stay whole, refused where finished lanes would be waited for.
+// Warp-synchronous instructions: fine where warps stay whole, refused where finished lanes would be
+// waited for.
 extern "C" __global__ void block_sum(const unsigned int *in, unsigned int *out, int n)
 {
 	__shared__ unsigned int s[32];
@@ -77,10 +78,12 @@ extern "C" __global__ void match(const unsigned int *in, unsigned int *out)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, v = in[i] & 7;
 	int all;
-	unsigned int same = __match_any_sync(~0u, v), whole = __match_all_sync(~0u, blockIdx.x / 2, &all);
+	unsigned int same = __match_any_sync(~0u, v),
+		     whole = __match_all_sync(~0u, blockIdx.x / 2, &all);
 
 	/* those with one value among themselves */
-	out[i] = same ^ whole ^ all ^ __popc(__ballot_sync(same, in[i] & 8)) << 4 ^ __shfl_sync(same, in[i], __ffs(same) - 1);
+	out[i] = same ^ whole ^ all ^ __popc(__ballot_sync(same, in[i] & 8)) << 4 ^
+		 __shfl_sync(same, in[i], __ffs(same) - 1);
 }
 
 /* One addition for all who happen to be there: how they came together does not show */
@@ -112,8 +115,9 @@ extern "C" __global__ void redux(const unsigned int *in, unsigned int *out)
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, v = in[i];
 
 #if __CUDA_ARCH__ >= 800
-	out[i] = __reduce_add_sync(~0u, v) ^ __reduce_min_sync(~0u, v) ^ __reduce_max_sync(~0u, (int)(v << 8)) ^
-		 __reduce_and_sync(~0u, v | 0xf0) ^ __reduce_or_sync(~0u, v & 0xff00) ^ __reduce_xor_sync(~0u, v * 5);
+	out[i] = __reduce_add_sync(~0u, v) ^ __reduce_min_sync(~0u, v) ^
+		 __reduce_max_sync(~0u, (int)(v << 8)) ^ __reduce_and_sync(~0u, v | 0xf0) ^
+		 __reduce_or_sync(~0u, v & 0xff00) ^ __reduce_xor_sync(~0u, v * 5);
 #else
 	for (int k = 16; k; k >>= 1)
 		v ^= __shfl_xor_sync(~0u, v * 5, k);

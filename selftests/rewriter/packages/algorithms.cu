@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A program that uses CUB and Thrust, as often as its argument says: a line with the hash of the result for each algorithm.
-// Results do not depend on the order of thread blocks.
+// A program that uses CUB and Thrust, as often as its argument says: a line with the hash of the
+// result for each algorithm. Results do not depend on the order of thread blocks.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -70,59 +70,92 @@ static thrust::device_vector<int> numbers(int mod, int seed)
 
 static void with_cub()
 {
-	thrust::device_vector<int> in = numbers(1 << 20, 1), out(N), runs = numbers(3, 2), count(2), values = numbers(1 << 16, 3);
+	thrust::device_vector<int> in = numbers(1 << 20, 1), out(N), runs = numbers(3, 2), count(2),
+				   values = numbers(1 << 16, 3);
 	thrust::device_vector<int> values_out(N), offsets(SEGMENTS + 1), sums(SEGMENTS), bins(64);
 	thrust::device_vector<unsigned long long> wide(in.begin(), in.end()), wide_out(N);
 
 	for (int i = 0; i <= SEGMENTS; i++)
 		offsets[i] = (int)((long long)N * i * i / (SEGMENTS * SEGMENTS));
-	twice([&](void *t, size_t &n) { return cub::DeviceReduce::Sum(t, n, raw(in), raw(sums), N); });
-	twice([&](void *t, size_t &n) { return cub::DeviceReduce::Max(t, n, raw(in), raw(sums) + 1, N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceReduce::Sum(t, n, raw(in), raw(sums), N);
+	});
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceReduce::Max(t, n, raw(in), raw(sums) + 1, N);
+	});
 	show("reduce", sums);
 	twice([&](void *t, size_t &n) {
-		return cub::DeviceSegmentedReduce::Sum(t, n, raw(in), raw(sums), SEGMENTS, raw(offsets), raw(offsets) + 1);
+		return cub::DeviceSegmentedReduce::Sum(t, n, raw(in), raw(sums), SEGMENTS,
+						       raw(offsets), raw(offsets) + 1);
 	});
 	show("segmented-reduce", sums);
-	twice([&](void *t, size_t &n) { return cub::DeviceScan::ExclusiveSum(t, n, raw(in), raw(out), N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceScan::ExclusiveSum(t, n, raw(in), raw(out), N);
+	});
 	show("scan", out);
-	twice([&](void *t, size_t &n) { return cub::DeviceScan::InclusiveSumByKey(t, n, raw(runs), raw(in), raw(out), N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceScan::InclusiveSumByKey(t, n, raw(runs), raw(in), raw(out), N);
+	});
 	show("scan-by-key", out);
-	twice([&](void *t, size_t &n) { return cub::DeviceRadixSort::SortKeys(t, n, raw(in), raw(out), N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceRadixSort::SortKeys(t, n, raw(in), raw(out), N);
+	});
 	show("radix-sort", out);
 	twice([&](void *t, size_t &n) {
-		return cub::DeviceRadixSort::SortPairs(t, n, raw(in), raw(out), raw(values), raw(values_out), N);
+		return cub::DeviceRadixSort::SortPairs(t, n, raw(in), raw(out), raw(values),
+						       raw(values_out), N);
 	});
 	show("radix-sort-pairs", values_out);
-	twice([&](void *t, size_t &n) { return cub::DeviceRadixSort::SortKeysDescending(t, n, raw(wide), raw(wide_out), N, 0, 24); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceRadixSort::SortKeysDescending(t, n, raw(wide), raw(wide_out), N,
+								0, 24);
+	});
 	show("radix-sort-wide", wide_out);
 	twice([&](void *t, size_t &n) {
-		return cub::DeviceSegmentedSort::SortKeys(t, n, raw(in), raw(out), N, SEGMENTS, raw(offsets), raw(offsets) + 1);
+		return cub::DeviceSegmentedSort::SortKeys(t, n, raw(in), raw(out), N, SEGMENTS,
+							  raw(offsets), raw(offsets) + 1);
 	});
 	show("segmented-sort", out);
 	twice([&](void *t, size_t &n) {
-		return cub::DeviceSegmentedRadixSort::SortKeys(t, n, raw(in), raw(out), N, SEGMENTS, raw(offsets), raw(offsets) + 1);
+		return cub::DeviceSegmentedRadixSort::SortKeys(t, n, raw(in), raw(out), N, SEGMENTS,
+							       raw(offsets), raw(offsets) + 1);
 	});
 	show("segmented-radix-sort", out);
 	out = in;
-	twice([&](void *t, size_t &n) { return cub::DeviceMergeSort::SortKeys(t, n, raw(out), N, by_digit()); });
-	twice([&](void *t, size_t &n) { return cub::DeviceSelect::If(t, n, raw(in), raw(out), raw(count), N, odd()); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceMergeSort::SortKeys(t, n, raw(out), N, by_digit());
+	});
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceSelect::If(t, n, raw(in), raw(out), raw(count), N, odd());
+	});
 	show("select", out);
-	twice([&](void *t, size_t &n) { return cub::DeviceSelect::Unique(t, n, raw(runs), raw(out), raw(count), N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceSelect::Unique(t, n, raw(runs), raw(out), raw(count), N);
+	});
 	show("unique", out);
-	twice([&](void *t, size_t &n) { return cub::DevicePartition::If(t, n, raw(in), raw(out), raw(count), N, odd()); });
+	twice([&](void *t, size_t &n) {
+		return cub::DevicePartition::If(t, n, raw(in), raw(out), raw(count), N, odd());
+	});
 	show("partition", out);
 	twice([&](void *t, size_t &n) {
-		return cub::DeviceRunLengthEncode::Encode(t, n, raw(runs), raw(out), raw(values_out), raw(count), N);
+		return cub::DeviceRunLengthEncode::Encode(t, n, raw(runs), raw(out),
+							  raw(values_out), raw(count), N);
 	});
 	show("run-lengths", values_out);
 	twice([&](void *t, size_t &n) {
-		return cub::DeviceReduce::ReduceByKey(t, n, raw(runs), raw(out), raw(in), raw(values_out), raw(count),
+		return cub::DeviceReduce::ReduceByKey(t, n, raw(runs), raw(out), raw(in),
+						      raw(values_out), raw(count),
 						      cuda::maximum<>(), N);
 	});
 	show("reduce-by-key", values_out);
-	twice([&](void *t, size_t &n) { return cub::DeviceHistogram::HistogramEven(t, n, raw(in), raw(bins), 65, 0, 1 << 20, N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceHistogram::HistogramEven(t, n, raw(in), raw(bins), 65, 0, 1 << 20,
+							   N);
+	});
 	show("histogram", bins);
-	twice([&](void *t, size_t &n) { return cub::DeviceAdjacentDifference::SubtractLeftCopy(t, n, raw(in), raw(out), N); });
+	twice([&](void *t, size_t &n) {
+		return cub::DeviceAdjacentDifference::SubtractLeftCopy(t, n, raw(in), raw(out), N);
+	});
 	show("difference", out);
 	show("count", count);
 }
@@ -132,7 +165,8 @@ static void with_thrust()
 	thrust::device_vector<int> a = numbers(50000, 4), b = numbers(50000, 5), out(2 * N);
 	thrust::device_vector<long long> sum(1);
 
-	sum[0] = thrust::transform_reduce(a.begin(), a.end(), low(), 0ll, cuda::std::plus<long long>());
+	sum[0] = thrust::transform_reduce(a.begin(), a.end(), low(), 0ll,
+					  cuda::std::plus<long long>());
 	show("transform-reduce", sum);
 	thrust::inclusive_scan(a.begin(), a.end(), out.begin());
 	show("inclusive-scan", out);

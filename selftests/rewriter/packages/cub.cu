@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What CUB's device-wide functions are made of, for the types that programs use most. Only the kernels' PTX matters.
+// What CUB's device-wide functions are made of, for the types that programs use most. Only the
+// kernels' PTX matters.
 #include <cub/cub.cuh>
 
 struct larger {
-	template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const { return a < b ? b : a; }
+	template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const
+	{
+		return a < b ? b : a;
+	}
 };
 struct odd {
 	__host__ __device__ bool operator()(int v) const { return v & 1; }
@@ -47,7 +51,8 @@ void use(void *tmp, size_t &n, int *i, unsigned long long *l, float *f, double *
 	sorts(tmp, n, i, i + 1000, i, i);
 	sorts(tmp, n, l, l + 1000, i, i);
 	cub::DeviceRadixSort::SortKeysDescending(tmp, n, f, f + 1000, 1000);
-	cub::DeviceSegmentedRadixSort::SortPairs(tmp, n, f, f + 1000, i, i + 1000, 1000, 10, i, i + 1);
+	cub::DeviceSegmentedRadixSort::SortPairs(tmp, n, f, f + 1000, i, i + 1000, 1000, 10, i,
+						 i + 1);
 	cub::DeviceSelect::If(tmp, n, i, i + 1000, i, 1000, odd());
 	cub::DeviceSelect::Flagged(tmp, n, f, c, f + 1000, i, 1000);
 	cub::DeviceSelect::Unique(tmp, n, i, i + 1000, i, 1000);
@@ -59,7 +64,8 @@ void use(void *tmp, size_t &n, int *i, unsigned long long *l, float *f, double *
 	cub::DeviceHistogram::HistogramRange(tmp, n, f, i, 17, f, 1000);
 	cub::DeviceFor::Bulk(1000, [i] __device__(int k) { i[k] = k; });
 	cub::DeviceFor::ForEach(i, i + 1000, twice());
-	cub::DeviceTransform::Transform(cuda::std::make_tuple(f, f + 1000), f, 1000, cuda::std::plus<float>());
+	cub::DeviceTransform::Transform(cuda::std::make_tuple(f, f + 1000), f, 1000,
+					cuda::std::plus<float>());
 	cub::DeviceMemcpy::Batched(tmp, n, (void **)nullptr, (void **)nullptr, i, 10);
 	cub::DeviceAdjacentDifference::SubtractLeft(tmp, n, i, 1000);
 	cub::DeviceMerge::MergeKeys(tmp, n, i, 500, i + 500, 500, i + 1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Device-side libraries: cooperative groups, libcu++, curand, CUB's block and warp functions. What has a line in
-// device.launch is run.
+// Device-side libraries: cooperative groups, libcu++, curand, CUB's block and warp functions. What
+// has a line in device.launch is run.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -86,7 +86,8 @@ extern "C" __global__ void cg_block_tile(const int *in, int *out)
 	auto tile = cg::tiled_partition<64>(block);
 	int v = in[blockIdx.x * blockDim.x + threadIdx.x];
 
-	out[blockIdx.x * blockDim.x + threadIdx.x] = cg::reduce(tile, v, cg::plus<int>()) + tile.meta_group_rank();
+	out[blockIdx.x * blockDim.x + threadIdx.x] =
+		cg::reduce(tile, v, cg::plus<int>()) + tile.meta_group_rank();
 }
 
 extern "C" __global__ void cg_cluster(int *out)
@@ -109,7 +110,8 @@ extern "C" __global__ void barrier_copy(const int *in, int *out, int rounds)
 		init(&bar, blockDim.x);
 	__syncthreads();
 	for (int r = 0; r < rounds; r++) {
-		cuda::memcpy_async(block, s, in + (blockIdx.x * rounds + r) * 128, cuda::aligned_size_t<16>(sizeof(s)), bar);
+		cuda::memcpy_async(block, s, in + (blockIdx.x * rounds + r) * 128,
+				   cuda::aligned_size_t<16>(sizeof(s)), bar);
 		bar.arrive_and_wait();
 		sum += s[threadIdx.x] + s[127 - threadIdx.x];
 		__syncthreads();
@@ -146,7 +148,8 @@ extern "C" __global__ void bulk_copy(const int *in, int *out)
 	__syncthreads();
 	cuda::barrier<cuda::thread_scope_block>::arrival_token token;
 	if (!threadIdx.x) {
-		cuda::device::memcpy_async_tx(s, in + blockIdx.x * 256, cuda::aligned_size_t<16>(sizeof(s)), bar);
+		cuda::device::memcpy_async_tx(s, in + blockIdx.x * 256,
+					      cuda::aligned_size_t<16>(sizeof(s)), bar);
 		token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(s));
 	} else {
 		token = bar.arrive();
@@ -157,7 +160,8 @@ extern "C" __global__ void bulk_copy(const int *in, int *out)
 	cuda::device::experimental::fence_proxy_async_shared_cta();
 	__syncthreads();
 	if (!threadIdx.x) {
-		cuda::device::experimental::cp_async_bulk_shared_to_global(out + blockIdx.x * 256, s, sizeof(s));
+		cuda::device::experimental::cp_async_bulk_shared_to_global(out + blockIdx.x * 256,
+									   s, sizeof(s));
 		cuda::device::experimental::cp_async_bulk_commit_group();
 		cuda::device::experimental::cp_async_bulk_wait_group_read<0>();
 	}
@@ -175,7 +179,8 @@ extern "C" __global__ void pipeline_stages(const int *in, int *out, int rounds)
 	for (int r = 0, ahead = 0; r < rounds; r++) {
 		for (; ahead < rounds && ahead < r + stages; ahead++) {
 			pipe.producer_acquire();
-			cuda::memcpy_async(block, s[ahead % stages], in + (blockIdx.x * rounds + ahead) * 128,
+			cuda::memcpy_async(block, s[ahead % stages],
+					   in + (blockIdx.x * rounds + ahead) * 128,
 					   cuda::aligned_size_t<16>(sizeof(s[0])), pipe);
 			pipe.producer_commit();
 		}
@@ -194,14 +199,18 @@ extern "C" __global__ void pipeline_roles(const int *in, int *out, int rounds)
 	__shared__ int s[stages][64];
 	auto block = cg::this_thread_block();
 	bool producer = threadIdx.x < 32;
-	auto pipe = cuda::make_pipeline(block, &state, producer ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+	auto pipe = cuda::make_pipeline(block, &state,
+					producer ? cuda::pipeline_role::producer
+						 : cuda::pipeline_role::consumer);
 	int sum = 0;
 
 	for (int r = 0; r < rounds; r++)
 		if (producer) {
 			pipe.producer_acquire();
 			for (int i = threadIdx.x; i < 64; i += 32)
-				cuda::memcpy_async(&s[r % stages][i], &in[(blockIdx.x * rounds + r) * 64 + i], sizeof(int), pipe);
+				cuda::memcpy_async(&s[r % stages][i],
+						   &in[(blockIdx.x * rounds + r) * 64 + i],
+						   sizeof(int), pipe);
 			pipe.producer_commit();
 		} else {
 			pipe.consumer_wait();
@@ -214,7 +223,8 @@ extern "C" __global__ void pipeline_roles(const int *in, int *out, int rounds)
 
 extern "C" __global__ void std_atomics(const int *in, unsigned int *out)
 {
-	cuda::atomic_ref<unsigned int, cuda::thread_scope_device> sum(out[0]), top(out[1]), bits(out[2]);
+	cuda::atomic_ref<unsigned int, cuda::thread_scope_device> sum(out[0]), top(out[1]),
+		bits(out[2]);
 	__shared__ cuda::std::atomic<int> local;
 	unsigned int v = in[blockIdx.x * blockDim.x + threadIdx.x];
 

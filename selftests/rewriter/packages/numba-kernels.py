@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Numba kernels, compiled to PTX without a GPU: numba-kernels.py DIR
 
-DIR/numba-NAME.ptx and DIR/numba-NAME.launch, as triton-kernels.py makes them. An array is seven parameters: two object
-pointers that kernels do not use, the number of items, their size, the data, and for each dimension its length and stride.
+DIR/numba-NAME.ptx and DIR/numba-NAME.launch, as triton-kernels.py makes them. An array is seven
+parameters: two object pointers that kernels do not use, the number of items, their size, the data,
+and for each dimension its length and stride.
 """
 import os
 import re
@@ -133,21 +134,32 @@ def line(kind, n, size):
 
 
 def square(kind, n, size):
-    return "u64:0,u64:0,u64:%d,u64:%d,%s,u64:%d,u64:%d,u64:%d,u64:%d" % (n * n, size, kind, n, n, n * size, size)
+    return "u64:0,u64:0,u64:%d,u64:%d,%s,u64:%d,u64:%d,u64:%d,u64:%d" % (
+        n * n, size, kind, n, n, n * size, size)
 
 
 I1, F1, D1, F2 = int32[::1], float32[::1], float64[::1], float32[:, ::1]
 KERNELS = [
-    (add, void(F1, F1, F1), {}, "9,1,1", "64,1,1", [line("inf:2200", 550, 4), line("inf:2200", 550, 4), line("out:2200", 550, 4)]),
-    (strided, void(I1, I1), {}, "3,1,1", "64,1,1", [line("in:4000", 1000, 4), line("out:4000", 1000, 4)]),
-    (tile_sum, void(I1, I1), {}, "9,1,1", "64,1,1", [line("in:2200", 550, 4), line("out:36", 9, 4)]),
-    (early, void(I1, I1), {}, "9,1,1", "64,1,1", [line("in:2304", 576, 4), line("out:2216", 554, 4)]),
-    (warp_sum, void(I1, I1), {}, "9,1,1", "64,1,1", [line("in:2304", 576, 4), line("out:12", 3, 4)]),
-    (compare_and_swap, void(F1, D1), {}, "9,1,1", "64,1,1", [line("inf:2200", 550, 4), line("out:8", 1, 8)]),
-    (local_array, void(F1, F1), {}, "9,1,1", "64,1,1", [line("inf:2304", 576, 4), line("out:2304", 576, 4)]),
-    (calls, void(I1, I1), {}, "9,1,1", "64,1,1", [line("in:2304", 576, 4), line("out:2304", 576, 4)]),
-    (checked, void(I1, I1), {"debug": True, "opt": False}, "5,1,1", "32,1,1", [line("in:640", 160, 4), line("io:640", 160, 4)]),
-    (matmul, void(F2, F2, F2), {}, "4,4,1", "8,8,1", [square("inf:4096", 32, 4), square("inf:4096", 32, 4), square("out:4096", 32, 4)]),
+    (add, void(F1, F1, F1), {}, "9,1,1", "64,1,1",
+     [line("inf:2200", 550, 4), line("inf:2200", 550, 4), line("out:2200", 550, 4)]),
+    (strided, void(I1, I1), {}, "3,1,1", "64,1,1",
+     [line("in:4000", 1000, 4), line("out:4000", 1000, 4)]),
+    (tile_sum, void(I1, I1), {}, "9,1,1", "64,1,1",
+     [line("in:2200", 550, 4), line("out:36", 9, 4)]),
+    (early, void(I1, I1), {}, "9,1,1", "64,1,1",
+     [line("in:2304", 576, 4), line("out:2216", 554, 4)]),
+    (warp_sum, void(I1, I1), {}, "9,1,1", "64,1,1",
+     [line("in:2304", 576, 4), line("out:12", 3, 4)]),
+    (compare_and_swap, void(F1, D1), {}, "9,1,1", "64,1,1",
+     [line("inf:2200", 550, 4), line("out:8", 1, 8)]),
+    (local_array, void(F1, F1), {}, "9,1,1", "64,1,1",
+     [line("inf:2304", 576, 4), line("out:2304", 576, 4)]),
+    (calls, void(I1, I1), {}, "9,1,1", "64,1,1",
+     [line("in:2304", 576, 4), line("out:2304", 576, 4)]),
+    (checked, void(I1, I1), {"debug": True, "opt": False}, "5,1,1", "32,1,1",
+     [line("in:640", 160, 4), line("io:640", 160, 4)]),
+    (matmul, void(F2, F2, F2), {}, "4,4,1", "8,8,1",
+     [square("inf:4096", 32, 4), square("inf:4096", 32, 4), square("out:4096", 32, 4)]),
     (grid_sync, void(I1), {}, None, None, []),
     (printing, void(I1), {}, None, None, []),
 ]
@@ -163,7 +175,8 @@ def make(out, fn, signature, options, grid, block, arrays):
     if grid is None:
         return
     with open(os.path.join(out, "numba-%s.launch" % name), "w") as f:
-        f.write("%s block grid=%s block=%s shared=0 params=%s\n" % (name, grid, block, ",".join(arrays)))
+        f.write("%s block grid=%s block=%s shared=0 params=%s\n" % (
+            name, grid, block, ",".join(arrays)))
 
 
 def main():

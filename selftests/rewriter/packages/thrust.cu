@@ -22,7 +22,10 @@ struct square {
 	__host__ __device__ float operator()(float v) const { return v * v; }
 };
 struct pair_sum {
-	template <typename T> __host__ __device__ float operator()(const T &t) const { return thrust::get<0>(t) + thrust::get<1>(t); }
+	template <typename T> __host__ __device__ float operator()(const T &t) const
+	{
+		return thrust::get<0>(t) + thrust::get<1>(t);
+	}
 };
 struct by_last {
 	__host__ __device__ bool operator()(int a, int b) const { return a % 10 < b % 10; }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Triton kernels, compiled to PTX without a GPU: triton-kernels.py DIR
 
-Each becomes DIR/triton-NAME.ptx and, if it says how it may be launched, DIR/triton-NAME.launch, with which corpus-gpu
-compares twin and original (the format is that of selftests/rewriter/corpus/README).
+Each becomes DIR/triton-NAME.ptx and, if it says how it may be launched, DIR/triton-NAME.launch,
+with which corpus-gpu compares twin and original (the format is that of
+selftests/rewriter/corpus/README).
 """
 import os
 import re
@@ -103,11 +104,13 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
         pb += BK * N
     om = m * BM + tl.arange(0, BM)
     on = n * BN + tl.arange(0, BN)
-    tl.store(c + om[:, None] * N + on[None, :], acc.to(c.dtype.element_ty), mask=(om[:, None] < M) & (on[None, :] < N))
+    tl.store(c + om[:, None] * N + on[None, :], acc.to(c.dtype.element_ty),
+             mask=(om[:, None] < M) & (on[None, :] < N))
 
 
 @triton.jit
-def matmul_tma(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WS: tl.constexpr):
+def matmul_tma(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+               WS: tl.constexpr):
     """descriptors from the host"""
     m = tl.program_id(0) * BM
     n = tl.program_id(1) * BN
@@ -142,12 +145,14 @@ def split_k(a, b, c, N, K, BK: tl.constexpr, B: tl.constexpr, PARTS: tl.constexp
     acc = tl.zeros((B, B), dtype=tl.int32)
     for k in range(tl.program_id(2) * BK, K, BK * PARTS):
         rk = k + tl.arange(0, BK)
-        acc = tl.dot(tl.load(a + m[:, None] * K + rk[None, :]), tl.load(b + rk[:, None] * N + n[None, :]), acc)
+        acc = tl.dot(tl.load(a + m[:, None] * K + rk[None, :]),
+                     tl.load(b + rk[:, None] * N + n[None, :]), acc)
     tl.atomic_add(c + m[:, None] * N + n[None, :], acc)
 
 
 @triton.jit
-def attention(q, k, v, out, scale, L, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr):
+def attention(q, k, v, out, scale, L, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+              CAUSAL: tl.constexpr):
     """the online softmax of flash attention, a head in a row of the grid"""
     start = tl.program_id(0) * BM
     base = tl.program_id(1) * L * D
@@ -175,7 +180,8 @@ def attention(q, k, v, out, scale, L, D: tl.constexpr, BM: tl.constexpr, BN: tl.
 
 
 @triton.jit
-def attention_tma(q, k, v, out, scale, L, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, WS: tl.constexpr):
+def attention_tma(q, k, v, out, scale, L, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+                  WS: tl.constexpr):
     start = tl.program_id(0) * BM
     base = tl.program_id(1) * L
     vq = q.load([base + start, 0])
@@ -298,7 +304,8 @@ def swap_halves(x, out, B: tl.constexpr):
 def assembly(x, out, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     v = tl.load(x + i)
-    y = tl.inline_asm_elementwise("{ .reg .b32 t; shr.u32 t, $1, 3; xor.b32 $0, t, $1; }", "=r,r", [v], dtype=tl.int32,
+    y = tl.inline_asm_elementwise("{ .reg .b32 t; shr.u32 t, $1, 3; xor.b32 $0, t, $1; }",
+                                  "=r,r", [v], dtype=tl.int32,
                                   is_pure=True, pack=1)
     tl.store(out + i, y)
 
@@ -321,62 +328,88 @@ def sig(fn, *types):
 
 
 DESC = "tensordesc<fp16[%d,%d]>"
-# file, function, types, constants, options, (grid, params); Triton's own two pointers are added to the params
+# file, function, types, constants, options, (grid, params); Triton's own two pointers are added to
+# the params
 KERNELS = [
-    ("add", add, (F32, F32, F32, "i32"), {"B": 256}, {}, ("13,1,1", "inf:13312,inf:13312,out:13312,u32:3301")),
-    ("softmax", softmax, (F32, F32, "i32"), {"B": 512}, {}, ("12,1,1", "inf:19200,out:19200,u32:400")),
-    ("softmax8", softmax, (F32, F32, "i32"), {"B": 2048}, {"num_warps": 8}, ("5,1,1", "inf:40000,out:40000,u32:2000")),
+    ("add", add, (F32, F32, F32, "i32"), {"B": 256}, {},
+     ("13,1,1", "inf:13312,inf:13312,out:13312,u32:3301")),
+    ("softmax", softmax, (F32, F32, "i32"), {"B": 512}, {},
+     ("12,1,1", "inf:19200,out:19200,u32:400")),
+    ("softmax8", softmax, (F32, F32, "i32"), {"B": 2048}, {"num_warps": 8},
+     ("5,1,1", "inf:40000,out:40000,u32:2000")),
     ("softmax_rows", softmax_rows, (F32, F32, "i32", "i32"), {"B": 512}, {},
      ("4,1,1", "inf:16000,out:16000,u32:10,u32:400")),
     ("layer_norm", layer_norm, (F32, F32, F32, F32, F32, "i32", "fp32"), {"B": 128}, {},
      ("9,1,1", "inf:10800,inf:1200,inf:1200,out:10800,out:36,u32:300,f32:0.00001")),
-    ("locked_sum", locked_sum, (I32, I32, I32, "i32"), {"B": 128}, {}, ("12,1,1", "in:4800,out:1600,out:16,u32:100")),
-    ("matmul", matmul, (F16, F16, F16, "i32", "i32", "i32"), {"BM": 64, "BN": 32, "BK": 32, "G": 4}, {},
+    ("locked_sum", locked_sum, (I32, I32, I32, "i32"), {"B": 128}, {},
+     ("12,1,1", "in:4800,out:1600,out:16,u32:100")),
+    ("matmul", matmul, (F16, F16, F16, "i32", "i32", "i32"),
+     {"BM": 64, "BN": 32, "BK": 32, "G": 4}, {},
      ("6,1,1", "inf:12288,inf:9216,out:24576,u32:128,u32:96,u32:48")),
-    ("matmul_wgmma", matmul, (F16, F16, F16, "i32", "i32", "i32"), {"BM": 64, "BN": 64, "BK": 32, "G": 4}, {"num_stages": 3},
+    ("matmul_wgmma", matmul, (F16, F16, F16, "i32", "i32", "i32"),
+     {"BM": 64, "BN": 64, "BK": 32, "G": 4}, {"num_stages": 3},
      ("4,1,1", "inf:16384,inf:16384,out:32768,u32:128,u32:128,u32:64")),
-    ("matmul_f32", matmul, (F32, F32, F32, "i32", "i32", "i32"), {"BM": 32, "BN": 32, "BK": 16, "G": 2}, {"num_warps": 2},
+    ("matmul_f32", matmul, (F32, F32, F32, "i32", "i32", "i32"),
+     {"BM": 32, "BN": 32, "BK": 16, "G": 2}, {"num_warps": 2},
      ("4,1,1", "inf:8192,inf:8192,out:16384,u32:64,u32:64,u32:32")),
-    ("matmul_tma", matmul_tma, (DESC % (128, 64), DESC % (64, 128), DESC % (128, 128), "i32", "i32", "i32"),
+    ("matmul_tma", matmul_tma,
+     (DESC % (128, 64), DESC % (64, 128), DESC % (128, 128), "i32", "i32", "i32"),
      {"BM": 128, "BN": 128, "BK": 64, "WS": False}, {}, None),
-    ("matmul_ws", matmul_tma, (DESC % (64, 64), DESC % (64, 128), DESC % (64, 128), "i32", "i32", "i32"),
+    ("matmul_ws", matmul_tma,
+     (DESC % (64, 64), DESC % (64, 128), DESC % (64, 128), "i32", "i32", "i32"),
      {"BM": 64, "BN": 128, "BK": 64, "WS": True}, {}, None),
-    ("matmul_descriptors", matmul_descriptors, (F16, F16, F16, "i32", "i32", "i32"), {"BM": 128, "BN": 128, "BK": 64}, {}, None),
-    ("matmul_cluster", matmul, (F16, F16, F16, "i32", "i32", "i32"), {"BM": 128, "BN": 128, "BK": 64, "G": 4}, {"num_ctas": 2}, None),
+    ("matmul_descriptors", matmul_descriptors, (F16, F16, F16, "i32", "i32", "i32"),
+     {"BM": 128, "BN": 128, "BK": 64}, {}, None),
+    ("matmul_cluster", matmul, (F16, F16, F16, "i32", "i32", "i32"),
+     {"BM": 128, "BN": 128, "BK": 64, "G": 4}, {"num_ctas": 2}, None),
     ("split_k", split_k, ("*i8", "*i8", I32, "i32", "i32"), {"BK": 32, "B": 32, "PARTS": 2}, {},
      ("2,2,2", "in:8192,in:8192,out:16384,u32:64,u32:128")),
-    ("attention", attention, (F16, F16, F16, F16, "fp32", "i32"), {"D": 32, "BM": 32, "BN": 32, "CAUSAL": False}, {},
+    ("attention", attention, (F16, F16, F16, F16, "fp32", "i32"),
+     {"D": 32, "BM": 32, "BN": 32, "CAUSAL": False}, {},
      ("4,2,1", "inf:16384,inf:16384,inf:16384,out:16384,f32:0.01,u32:128")),
-    ("attention_causal", attention, (F16, F16, F16, F16, "fp32", "i32"), {"D": 64, "BM": 64, "BN": 64, "CAUSAL": True}, {},
+    ("attention_causal", attention, (F16, F16, F16, F16, "fp32", "i32"),
+     {"D": 64, "BM": 64, "BN": 64, "CAUSAL": True}, {},
      ("2,2,1", "inf:32768,inf:32768,inf:32768,out:32768,f32:0.01,u32:128")),
-    ("attention_tma", attention_tma, (DESC % (128, 64), DESC % (64, 64), DESC % (64, 64), DESC % (128, 64), "fp32", "i32"),
+    ("attention_tma", attention_tma,
+     (DESC % (128, 64), DESC % (64, 64), DESC % (64, 64), DESC % (128, 64), "fp32", "i32"),
      {"D": 64, "BM": 128, "BN": 64, "WS": False}, {}, None),
-    ("attention_ws", attention_tma, (DESC % (64, 64), DESC % (64, 64), DESC % (64, 64), DESC % (64, 64), "fp32", "i32"),
+    ("attention_ws", attention_tma,
+     (DESC % (64, 64), DESC % (64, 64), DESC % (64, 64), DESC % (64, 64), "fp32", "i32"),
      {"D": 64, "BM": 64, "BN": 64, "WS": True}, {}, None),
-    ("reduce_atomic", reduce_atomic, (I32, I32, "i32"), {"B": 256}, {}, ("9,1,1", "in:9216,out:8,u32:2200")),
-    ("argmax_rows", argmax_rows, (F32, F32, I32, "i32"), {"B": 64, "R": 8}, {}, ("6,1,1", "inf:9600,out:192,out:192,u32:50")),
-    ("histogram", histogram, (I32, I32, "i32"), {"B": 256, "BINS": 64}, {}, ("6,1,1", "idx:6144%64,out:256,u32:1500")),
-    ("scan_rows", scan_rows, (I32, I32, "i32"), {"B": 512}, {}, ("8,1,1", "in:12800,out:12800,u32:400")),
+    ("reduce_atomic", reduce_atomic, (I32, I32, "i32"), {"B": 256}, {},
+     ("9,1,1", "in:9216,out:8,u32:2200")),
+    ("argmax_rows", argmax_rows, (F32, F32, I32, "i32"), {"B": 64, "R": 8}, {},
+     ("6,1,1", "inf:9600,out:192,out:192,u32:50")),
+    ("histogram", histogram, (I32, I32, "i32"), {"B": 256, "BINS": 64}, {},
+     ("6,1,1", "idx:6144%64,out:256,u32:1500")),
+    ("scan_rows", scan_rows, (I32, I32, "i32"), {"B": 512}, {},
+     ("8,1,1", "in:12800,out:12800,u32:400")),
     ("sort_rows", sort_rows, (I32, I32), {"B": 256}, {}, ("5,1,1", "in:5120,out:5120")),
-    ("lookback", lookback, (I32, I64, I64, "i32"), {"B": 256}, {}, ("9,1,1", "idx:9216%100,out:18432,out:72,u32:2300")),
-    ("dropout", dropout, (F32, F32, "i32", "fp32", "i32"), {"B": 256}, {}, ("7,1,1", "inf:7168,out:7168,u32:1700,f32:0.5,u32:7")),
+    ("lookback", lookback, (I32, I64, I64, "i32"), {"B": 256}, {},
+     ("9,1,1", "idx:9216%100,out:18432,out:72,u32:2300")),
+    ("dropout", dropout, (F32, F32, "i32", "fp32", "i32"), {"B": 256}, {},
+     ("7,1,1", "inf:7168,out:7168,u32:1700,f32:0.5,u32:7")),
     ("embedding", embedding, (I32, F32, F32, "i32"), {"B": 128}, {"debug": True},
      ("11,1,1", "idx:44%64,inf:25600,out:4400,u32:100")),
     ("printing", printing, (I32, "i32"), {"B": 128}, {}, None),
     ("early", early, (F32, F32, "i32"), {"B": 256}, {}, ("12,1,1", "inf:12288,out:12288,u32:1300")),
     ("swap_halves", swap_halves, (I32, I32), {"B": 256}, {}, ("7,1,1", "in:7168,out:7168")),
     ("assembly", assembly, (I32, I32), {"B": 256}, {}, ("7,1,1", "in:7168,out:7168")),
-    ("dependent", dependent, (F32, F32, "i32"), {"B": 256}, {"launch_pdl": True}, ("7,1,1", "inf:7168,out:7168,u32:1700")),
+    ("dependent", dependent, (F32, F32, "i32"), {"B": 256}, {"launch_pdl": True},
+     ("7,1,1", "inf:7168,out:7168,u32:1700")),
 ]
 EXTRA = {"lookback": "ordered "}
 
 
 def make(out, name, fn, types, constants, options, launch):
     signature = sig(fn, *types) | {c: "constexpr" for c in constants}
-    # what the caller of a kernel promises of its arguments: pointers and sizes are multiples of 16, where that is so
-    aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(types) if t[0] == "*" or (launch is None and t == "i32")}
+    # what the caller of a kernel promises of its arguments: pointers and sizes are multiples of 16,
+    # where that is so
+    aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(types)
+               if t[0] == "*" or (launch is None and t == "i32")}
     options = {"ptx_version": 90} | options  # for the assembler of nvcc 13.0
-    made = triton.compile(triton.compiler.ASTSource(fn, signature, constants, aligned), target=GPUTarget("cuda", 90, 32),
+    made = triton.compile(triton.compiler.ASTSource(fn, signature, constants, aligned),
+                          target=GPUTarget("cuda", 90, 32),
                           options=options)
     ptx = made.asm["ptx"]
     with open(os.path.join(out, "triton-%s.ptx" % name), "w") as f:
@@ -388,7 +421,8 @@ def make(out, name, fn, types, constants, options, launch):
     own = entry.group(2).count(".param") - launch[1].count(":")
     with open(os.path.join(out, "triton-%s.launch" % name), "w") as f:
         f.write("%s block grid=%s block=%d,1,1 shared=%d %sparams=%s%s\n" %
-                (entry.group(1), launch[0], threads, made.metadata.shared, EXTRA.get(name, ""), launch[1], ",u64:0" * own))
+                (entry.group(1), launch[0], threads, made.metadata.shared, EXTRA.get(name, ""),
+                 launch[1], ",u64:0" * own))
 
 
 def main():
@@ -397,7 +431,8 @@ def main():
     for k in KERNELS:
         try:
             make(out, *k)
-        except Exception as e:  # another version of Triton may lack a feature; the list misses the kernel then
+        # another version of Triton may lack a feature; the list misses the kernel then
+        except Exception as e:
             print("triton-%s: %s" % (k[0], str(e).splitlines()[:1]), file=sys.stderr)
             bad = 1
     return bad
