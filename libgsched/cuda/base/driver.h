@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 struct CUmemDecompressParams_st;
+struct CUDA_FABRIC_COPY_BATCH_OP_st;
 
 /* Managed functions that are not in cudafuncs.h because no program uses them */
 #define GI_MORE_FUNCTIONS(X) \
@@ -22,6 +23,13 @@ struct CUmemDecompressParams_st;
 						  unsigned long long, CUstream)) \
 	X(cuMemDiscardAndPrefetchBatchAsync, , 13000, PTSZ, (CUdeviceptr *, size_t *, size_t, \
 		CUmemLocation *, size_t *, size_t, unsigned long long, CUstream)) \
+	X(cuLaunchHostFunc, _v2, 13010, PTSZ, (CUstream, CUhostFn, void *, unsigned int)) \
+	X(cuMemcpyWithAttributesAsync, , 13020, PTSZ, (CUdeviceptr, CUdeviceptr, size_t, \
+		CUmemcpyAttributes *, CUstream)) \
+	X(cuMemcpy3DWithAttributesAsync, , 13020, PTSZ, (CUDA_MEMCPY3D_BATCH_OP *, \
+		unsigned long long, CUstream)) \
+	X(cuFabricCpyBatchAsync, , 13050, PTSZ, (size_t, struct CUDA_FABRIC_COPY_BATCH_OP_st *, \
+		unsigned long long, CUstream)) \
 	X(cuStreamBeginRecaptureToGraph, , 13030, PTSZ, (CUstream, CUstreamCaptureMode, CUgraph, \
 		CUgraphRecaptureCallback, void *))
 

@@ -308,6 +308,9 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 
 ASYNC(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size),
       is_pageable((void *)to) || is_pageable((void *)from), to, from, size)
+ASYNC(cuMemcpyWithAttributesAsync, (CUdeviceptr to, CUdeviceptr from, size_t size,
+				    CUmemcpyAttributes *as),
+      is_pageable((void *)to) || is_pageable((void *)from), to, from, size, as)
 ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size), is_pageable(from), to,
       from, size)
 ASYNC(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size), is_pageable(to), to, from,
@@ -328,6 +331,8 @@ ASYNC(cuMemcpyBatchAsync, (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, si
 ASYNC(cuMemcpyBatchAsync_v2, (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n,
 			      CUmemcpyAttributes *as, size_t *as_from, size_t n_as),
       any_pageable(to, n) || any_pageable(from, n), to, from, sizes, n, as, as_from, n_as)
+ASYNC(cuMemcpy3DWithAttributesAsync, (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags),
+      any_pageable_operand(op, 1), op, flags)
 ASYNC(cuMemcpy3DBatchAsync, (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *failed,
 			     unsigned long long flags),
       any_pageable_operand(ops, n), n, ops, failed, flags)

@@ -54,7 +54,12 @@ SHARED(cuMemsetD2D16Async, (CUdeviceptr dst, size_t pitch, unsigned short value,
 SHARED(cuMemsetD2D32Async, (CUdeviceptr dst, size_t pitch, unsigned int value, size_t width,
        size_t height, CUstream stream),
        (dst, pitch, value, width, height, stream))
+SHARED(cuFabricCpyBatchAsync, (size_t n, struct CUDA_FABRIC_COPY_BATCH_OP_st *ops,
+       unsigned long long flags, CUstream stream),
+       (n, ops, flags, stream))
 SHARED(cuLaunchHostFunc, (CUstream stream, CUhostFn fn, void *user), (stream, fn, user))
+SHARED(cuLaunchHostFunc_v2, (CUstream stream, CUhostFn fn, void *user, unsigned int mode),
+       (stream, fn, user, mode))
 SHARED(cuStreamAddCallback, (CUstream stream, CUstreamCallback fn, void *user, unsigned int flags),
        (stream, fn, user, flags))
 SHARED(cuStreamWriteValue32, (CUstream stream, CUdeviceptr at, cuuint32_t value,

@@ -62,6 +62,7 @@
 	/* of pageable memory: these wait without the lock, but are kept apart from tasks like \
 		synchronous copies */ \
 	X(cuMemcpyAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpyWithAttributesAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyHtoDAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyDtoHAsync_v2, GI_WAITS_STREAM, "for the stream, if pageable; launches go on") \
 	X(cuMemcpy2DAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
@@ -69,6 +70,7 @@
 	X(cuMemcpy3DPeerAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyBatchAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyBatchAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
+	X(cuMemcpy3DWithAttributesAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpy3DBatchAsync, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpy3DBatchAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
 	X(cuMemcpyHtoAAsync_v2, GI_WAITS_STREAM, "as cuMemcpyDtoHAsync") \
