@@ -57,6 +57,7 @@ struct gsched_trigger;
  * @dev: the device, on which the group holds a reference
  * @node: in gsched_device.groups (lock)
  * @cgroup: the cgroup v2 subtree bound to it, or NULL (lock)
+ * @shown: the dump of netlink that holds the lock shows it (lock)
  */
 struct gsched_group {
 	struct config_group cg;
@@ -66,6 +67,7 @@ struct gsched_group {
 	struct gsched_device *dev;
 	struct list_head node;
 	struct cgroup *cgroup;
+	bool shown;
 };
 
 /**

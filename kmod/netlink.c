@@ -303,22 +303,27 @@ static bool shows_band(const struct walk *walk, const struct gsc_band *band)
 	return false;
 }
 
-/* A client of the user is in it or below */
-static bool shows_group(const struct walk *walk, const struct gsched_group *group)
+static struct gsched_group *group_of(struct gsc_group *core)
 {
-	struct gsc_client *client;
-	const struct gsc_group *up;
+	return core->parent ? container_of(core, struct gsched_group, own) :
+			      &container_of(core->dev, struct gsched_device, core)->root;
+}
 
-	if (shows_all(walk))
-		return true;
-	list_for_each_entry(client, &group->dev->core.clients, node) {
+/* Those with a client of the user in them or below, in one pass over clients */
+static void mark_groups(const struct walk *walk, struct gsched_device *dev)
+{
+	struct gsched_group *group;
+	struct gsc_client *client;
+	struct gsc_group *up;
+
+	list_for_each_entry(group, &dev->groups, node)
+		group->shown = shows_all(walk);
+	list_for_each_entry(client, &dev->core.clients, node) {
 		if (!shows_client(walk, client))
 			continue;
-		for (up = client->home; up; up = up->parent)
-			if (up == group->core)
-				return true;
+		for (up = client->home; up && !group_of(up)->shown; up = up->parent)
+			group_of(up)->shown = true;
 	}
-	return false;
 }
 
 /* One answer of a dump: @put adds what is below the device's name */
@@ -364,10 +369,11 @@ static int dump_groups(struct sk_buff *skb, struct netlink_callback *cb, struct 
 	u32 nr = 0;
 	void *head;
 
+	mark_groups(walk, dev);
 	list_for_each_entry(group, &dev->groups, node) {
 		if (nr++ < walk->object)
 			continue;
-		if (shows_group(walk, group)) {
+		if (group->shown) {
 			head = begin(skb, cb, dev, GSCHED_CMD_GROUP_GET);
 			if (!head || end(skb, head, put_quotas(skb, group, shows_all(walk))))
 				return -EMSGSIZE;
