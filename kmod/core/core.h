@@ -295,7 +295,7 @@ struct gsc_band {
 	struct list_head tasks;		/* active ones, sorted by the policy */
 	u32 n_clients;			/* members that are not servers */
 	u32 n_active;			/* members with tasks */
-	u32 n_tasks, n_running, n_opaque;	/* in @tasks; of these, granted; not of tier block */
+	u32 n_tasks, n_running, n_opaque;	/* in @tasks; of these granted; not of tier block */
 	u32 n_holds;			/* clients with hold_units */
 	u32 n_windows;			/* clients with has_windows */
 	const struct gsc_task *late;	/* others make way for it, until the next order() */
