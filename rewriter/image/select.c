@@ -394,7 +394,7 @@ enum gsr_status gsr_program_source(const void *linked, size_t linked_max,
 			status = GSR_OK;
 			continue;
 		}
-		if (status == GSR_OK)
+		if (text)
 			texts[n++] = (struct gsr_unit){ text, m };
 	}
 	if (status == GSR_OK && n) {
