@@ -439,7 +439,7 @@ static void options(void)
 		is(number("hits"), hits + (i + 1) / 2, i % 2 ? "now from the cache" :
 		   "not what the cache has without the option");
 		text = data_of(r.fd[0]).p;
-		ok(!strstr(text, "_by_index:") == (i < 2), "limits by worker in %s",
+		ok(!strstr(text, "by_index:") == (i < 2), "limits by worker in %s",
 		   i < 2 ? "none" : "these twins");
 		free(text);
 		reply_free(&r);
