@@ -36,7 +36,9 @@ static void copy_config(const struct gi_launch *l, struct gi_raised *to)
 
 	if (l->config) {
 		to->config = *l->config;
-		memcpy(to->attr, l->config->attrs, l->config->numAttrs * sizeof(*to->attr));
+		if (l->config->numAttrs)
+			memcpy(to->attr, l->config->attrs,
+			       l->config->numAttrs * sizeof(*to->attr));
 	} else {
 		to->config = (CUlaunchConfig){
 			.gridDimX = l->grid[0], .gridDimY = l->grid[1], .gridDimZ = l->grid[2],
