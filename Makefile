@@ -2,8 +2,8 @@
 # gsched: everything is built into build/. Each room has a fragment that adds to the variables below.
 #   LIBS PROGS   what `all` builds          TESTS       what `check` runs (executables that print TAP)
 #   FAST_TESTS   the part of TESTS that needs no QEMU: check-fast runs the quick ones
-#   ALONE        patterns of those tests that measure time: they run alone, the others as many at a time as there
-#                are processors
+#   ALONE        patterns of those tests that measure time: they run alone, the others as many at a
+#                time as there are processors
 #   LINT         phony targets of `lint`    BENCH       executables that `bench` runs
 .DEFAULT_GOAL := all
 MAKEFLAGS += -r --no-print-directory

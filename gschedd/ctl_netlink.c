@@ -209,7 +209,8 @@ static void add_preemption(cJSON *to, const char *name, struct nlattr *attr)
 		memcpy(&bucket, (const char *)nla_data(one[GSCHED_PREEMPTION_BUCKETS]) +
 				i * sizeof(bucket), sizeof(bucket));
 		count += bucket;
-		snprintf(le, sizeof(le), "le_%llu", (unsigned long long)GSCHED_PREEMPTION_FIRST_US << i);
+		snprintf(le, sizeof(le), "le_%llu",
+			 (unsigned long long)GSCHED_PREEMPTION_FIRST_US << i);
 		if (i + 1 < n)
 			add_number(delays, le, count);
 	}

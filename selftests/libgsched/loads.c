@@ -34,7 +34,7 @@ static int half_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, 
 	return real_rewriter(req, image_fd, out, n);
 }
 
-/* Units of which the service cannot parse one: the original runs, and the client's page says why. */
+/* The service cannot parse one of the units: the original runs, and the client's page says why. */
 static void unparsed(const char *alone, const char *way)
 {
 	static struct run r;

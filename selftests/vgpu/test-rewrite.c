@@ -143,7 +143,8 @@ static void test_file(const char *path, const struct options *o)
 		suspended = twins_stats.suspended;
 		seed = first_failure(&f, t, o, why, sizeof(why));
 		if (!ok(seed < 0, "%s: %s %ux%ux%u, %u seeds%s", base, t->kernel, t->grid[0],
-			t->grid[1], t->grid[2], o->seeds, o->restart ? ", restarted" : o->resumable ? ", resumable" : ""))
+			t->grid[1], t->grid[2], o->seeds,
+			o->restart ? ", restarted" : o->resumable ? ", resumable" : ""))
 			printf("# --seed %lld --seeds 1 --kernel %s%s: %s\n", seed, t->kernel,
 			       o->restart ? " --restart" : o->resumable ? " --resumable" : "",
 			       why);

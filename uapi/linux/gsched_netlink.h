@@ -7,8 +7,8 @@
  * A dump shows an administrator (CAP_SYS_ADMIN in the initial user namespace) everything. It shows
  * another user, by the effective user id, the own clients and their tasks, and the devices, bands
  * and groups that they are in; what tells when the kernels of others run is left out (marked *).
- * By a socket that somebody else made it is EPERM. Events take CAP_SYS_ADMIN (EPERM). The family is in
- * the initial network namespace only. Nothing can be changed here.
+ * By a socket that somebody else made it is EPERM. Events take CAP_SYS_ADMIN (EPERM). The family
+ * is in the initial network namespace only. Nothing can be changed here.
  *
  * Dumps (NLM_F_DUMP; without it EOPNOTSUPP). The answers have the command of the request. A
  * request may have GSCHED_A_DEVICE: of this device only, ENODEV if there is none of that name. Any

@@ -17,7 +17,7 @@ struct gi_launch {
 	bool opaque;			/* never use a twin */
 	bool cooperative;		/* by cuLaunchCooperativeKernel() */
 	bool raised;			/* it has another priority than the program gave it */
-	bool lowered;			/* it has the one that the program gave it, its stream another */
+	bool lowered;			/* it has what the program gave it, its stream another */
 	bool follows;			/* may overlap the launch before it on the stream */
 	/* its start may overlap the end of its predecessor: enqueue nothing between the two */
 	bool dependent;
