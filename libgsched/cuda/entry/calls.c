@@ -252,7 +252,10 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return cuStreamWaitEvent(per_thread(stream), event, flags);
 }
 
-/* Waits for a word take a hardware queue, too, until somebody writes it: perhaps a later task. */
+/*
+ * Waits for a word take a hardware queue, too, until somebody writes it: perhaps a later task. They
+ * may come between the calls of another thread's task: what follows waits for both.
+ */
 #define WAIT_VALUE(symbol, type) \
 	CUresult symbol(CUstream stream, CUdeviceptr at, type value, unsigned int flags) \
 	{ \
