@@ -12,6 +12,7 @@
  * In: a kernel whose body ends at $#end and reads its ids where the passes say. Out: the twin.
  * Assumes that all passes of transform/ have run.
  */
+#include <string.h>
 #include "runtime.h"
 #include "rewriter/runtime/loop.ptx.h"
 #include "rewriter/runtime/static.ptx.h"
@@ -183,12 +184,39 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 	return p->modes ? n + gsr_insert_text(p, f, NULL, static_take) : n;
 }
 
+static bool calls_assertfail(const struct gsr_stmt *s)
+{
+	unsigned int i;
+
+	for (i = 0; s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CALL && i < s->insn->n_opnds;
+	     i++)
+		if (s->insn->opnds[i].kind == GSR_OPND_SYM &&
+		    !strcmp(s->insn->opnds[i].name, "__assertfail"))
+			return true;
+	return false;
+}
+
+/* In the kernel itself; functions do not have its parameters */
+static unsigned int open_gate_at_assertions(struct gsr_pass *p, struct gsr_function *f)
+{
+	unsigned int n = 0;
+	struct gsr_stmt *s;
+
+	for (s = f->first; s; s = s->next)
+		if (calls_assertfail(s)) {
+			n += gsr_unguard(p, f, s);
+			n += gsr_insert_text(p, f, s, open_gate);
+		}
+	return n;
+}
+
 unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct gsr_sites *sites,
 		      const struct gsr_cleanup *cleanup, const struct gsr_ids *ids, int id,
 		      const struct gsr_resume *r)
 {
-	unsigned int n = insert_prologue(p, f, sites, cleanup, ids, id, r);
+	unsigned int n = open_gate_at_assertions(p, f);
 
+	n += insert_prologue(p, f, sites, cleanup, ids, id, r);
 	n += gsr_insert_text(p, f, NULL, "$#end:\n");
 	if (cleanup->alloca)
 		n += gsr_insert_text(p, f, NULL, "stackrestore.u64 %#sp;\n");

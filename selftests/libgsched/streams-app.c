@@ -625,6 +625,45 @@ static void fails(CUstream s)
 	exit(0);
 }
 
+/* Thread blocks from the fourth on assert that @fail is 0 */
+static const char assertion[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".extern .func __assertfail(.param .b64 what, .param .b64 file, .param .b32 line,\n"
+	"\t.param .b64 function, .param .b64 size);\n"
+	".global .align 1 .b8 word[5] = {119, 111, 114, 100, 0};\n"
+	".visible .entry asserts(.param .u32 fail)\n{\n\t.reg .pred %p, %q;\n\t.reg .b32 %r;\n"
+	"\t.reg .b64 %d, %one;\n"
+	"\tld.param.u32 %r, [fail];\n\tsetp.eq.u32 %p, %r, 0;\n\tmov.u32 %r, %ctaid.x;\n"
+	"\tsetp.lt.or.u32 %p, %r, 3, %p;\n\tmov.u32 %r, 100;\n"
+	"again:\n\tsub.u32 %r, %r, 1;\n\tsetp.ne.u32 %q, %r, 0;\n\t@%q bra again;\n"
+	"\tmov.u64 %d, word;\n\tcvta.global.u64 %d, %d;\n\tmov.u64 %one, 1;\n"
+	"\t{\n\t.param .b64 a;\n\t.param .b64 b;\n\t.param .b32 c;\n\t.param .b64 d;\n"
+	"\t.param .b64 e;\n\tst.param.b64 [a], %d;\n\tst.param.b64 [b], %d;\n"
+	"\tst.param.b32 [c], 1;\n\tst.param.b64 [d], %d;\n\tst.param.b64 [e], %one;\n"
+	"\t@!%p call __assertfail, (a, b, c, d, e);\n\t}\n\tret;\n}\n";
+
+static void asserts(CUstream s)
+{
+	unsigned int fail = 0;
+	void *params[] = { &fail };
+	CUfunction f;
+	CUmodule m;
+
+	DO(cuModuleLoadData(&m, assertion));
+	DO(cuModuleGetFunction(&f, m, "asserts"));
+	for (int i = 0; i < 8; i++) {
+		DO(cuLaunchKernel(f, 1024, 1, 1, 32, 1, 1, 0, s, params, NULL));
+		DO(cuStreamSynchronize(s));
+		usleep(50000);
+	}
+	fail = 1;
+	DO(cuLaunchKernel(f, 1024, 1, 1, 32, 1, 1, 0, s, params, NULL));
+	for (int i = 0; i < 2; i++)
+		printf("%d ", (int)cuStreamSynchronize(s));
+	printf("%d\n", (int)cuMemsetD32(memory, 0, 1));
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	CUstream s, blocking[2];
@@ -684,6 +723,8 @@ int main(int argc, char **argv)
 			slow_launch(s);
 		else if (!strcmp(argv[i], "fails"))
 			fails(s);
+		else if (!strcmp(argv[i], "asserts"))
+			asserts(s);
 		else if (!strcmp(argv[i], "queues"))
 			puts(getenv("CUDA_DEVICE_MAX_CONNECTIONS") ?: "none");
 		else if (!strcmp(argv[i], "functions")) {

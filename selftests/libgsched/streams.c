@@ -116,6 +116,24 @@ static void failed_meanwhile(void)
 }
 
 /*
+ * Under MPS the driver does not get to the end of a failed assertion while a stream waits for a
+ * word, such as for the end of the twin that failed.
+ */
+static void failed_assertion(void)
+{
+	static char *const what[] = { APP, "asserts", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(!alone.status && strstr(alone.text, "710 710 710"), "a kernel's assertion");
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a kernel's assertion");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 1, "as a twin");
+	fake_stop(&f);
+}
+
+/*
  * In a group with a priority the program's own keep their order, above all that programs without
  * one have
  */
@@ -679,6 +697,7 @@ int main(void)
 	setenv("VGPU_SMS", "8", 1);
 	order();
 	failed_meanwhile();
+	failed_assertion();
 	priorities();
 	default_streams();
 	graphs();

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "vgpu.h"
 
 #define STEPS		2048u		/* thread-instructions a block runs in one turn */
@@ -330,6 +331,20 @@ static void lose(CUresult r)
 	pthread_mutex_unlock(&vg.lock);
 }
 
+/* Does a stream wait for a word that nobody has written? */
+static bool waits_for_word(void)
+{
+	bool waits = false;
+
+	pthread_mutex_lock(&vg.lock);
+	for (struct CUctx_st *c = vg.contexts; c; c = c->next)
+		for (struct CUstream_st *s = c->gpu == vg_here ? c->streams : NULL; s; s = s->next)
+			for (struct vg_op *op = s->head; op; op = op->next)
+				waits |= op->kind == VG_OP_WAIT_VALUE && !vg_value_reached(op);
+	pthread_mutex_unlock(&vg.lock);
+	return waits;
+}
+
 /* A kernel of this process did what none may */
 static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 {
@@ -338,6 +353,9 @@ static void fault(const char *kernel, enum vgpu_fault kind, const char *text)
 
 	cuGetErrorName(r, &name);
 	vg_say("kernel %s: %s: %s", kernel, text, name);
+	/* As measured: the driver's handler of assertions does not return before, under MPS */
+	while (kind == VGPU_FAULT_ASSERT && vg.key != VG_NO_MPS && waits_for_word())
+		usleep(1000);
 	lose(r);
 }
 
