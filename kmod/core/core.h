@@ -215,7 +215,11 @@ struct gsc_task {
 	/* when its page was last looked at; when the timer is to do so */
 	u64 looked_at, look_at;
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
+	/* late.c: it is not late before that, whoever could make way; 0 not yet known */
+	u64 late_from;
 	u32 demand;			/* units, as if alone */
+	/* the least that holds all its blocks at once; U32_MAX: more than there is */
+	u32 packed;
 	/* the policy's order() of it; of @want, what less important tasks are evicted for */
 	u32 rank, want, need;
 	u32 alloc;			/* units, by the allocator */
@@ -312,6 +316,7 @@ struct gsc_band {
 	u32 kept_free;			/* SMs that claims keep free and nobody is lent */
 	/* whoever can be evicted in that time is lent what is claimed */
 	u64 lend_ns;
+	bool evicts;			/* the last run takes something from a task */
 	bool standby;			/* a group of its clients has a capsm.reserve */
 	/* attributes, from its clients and their groups */
 	u32 priority, n_top;		/* highest gpu.priority; clients that have it */
