@@ -625,6 +625,13 @@ bool gsc_band_can_slice(const struct gsc_band *band);
 int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
 /* How long launches of the group waited up to @now, as gpu.pressure counts it; GSC_PRESSURE_* */
 u64 gsc_pressure_ns(const struct gsc_group *group, int kind, u64 now);
+/* What of it is in the last @size ns; looked at a few times in each such time, or late */
+struct gsc_window {
+	u64 begin, begin_ns;		/* of the window under way, and what had been waited then */
+	u64 before_ns;			/* what was waited in the one before */
+};
+
+u64 gsc_window_grown(struct gsc_window *window, u64 size, u64 waited, u64 now);
 /* Which mechanism protects or limits it, in words, without a newline; length */
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
 /*
