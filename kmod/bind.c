@@ -12,7 +12,8 @@
  *
  * Nobody tells a module of a fork. A process whose ancestors have ended is known by its session,
  * which only descendants of the leader are in, unless it has begun one of its own. Then its cgroup
- * alone tells where it comes from.
+ * alone tells where it comes from. So it does of one that has more than ANCESTORS_MAX ancestors up
+ * to the one that is bound.
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
@@ -28,21 +29,29 @@
 
 #include "internal.h"
 
+/* Every client's are looked at with the lock held, and anybody may fork in a long chain */
+#define ANCESTORS_MAX	256
+
 /**
  * struct gsched_binding - a process bound to a group
  * @node: in gsched_device.bindings (lock)
+ * @by_pid: in gsched_device.binding_of (lock)
  * @group: where to (lock)
  * @pid: the process; a reference
+ * @user: who bound it, as gsched_current_user()
  */
 struct gsched_binding {
 	struct list_head node;
+	struct hlist_node by_pid;
 	struct gsched_group *group;
 	struct pid *pid;
+	kuid_t user;
 };
 
 static void binding_free(struct gsched_binding *binding)
 {
 	list_del(&binding->node);
+	hash_del(&binding->by_pid);
 	put_pid(binding->pid);
 	kfree(binding);
 }
@@ -51,7 +60,7 @@ static struct gsched_binding *find(struct gsched_device *dev, const struct pid *
 {
 	struct gsched_binding *binding;
 
-	list_for_each_entry(binding, &dev->bindings, node)
+	hash_for_each_possible(dev->binding_of, binding, by_pid, (unsigned long)pid)
 		if (binding->pid == pid)
 			return binding;
 	return NULL;
@@ -61,11 +70,12 @@ static struct gsched_group *by_process(struct gsched_device *dev, struct task_st
 {
 	const struct pid *session = task_session(task);
 	struct gsched_binding *binding;
+	int left = ANCESTORS_MAX;
 
 	if (list_empty(&dev->bindings))
 		return NULL;
 	/* the parent of the first process is the idle task, number 0 */
-	for (task = task->group_leader; task->pid;
+	for (task = task->group_leader; task->pid && left--;
 	     task = rcu_dereference(task->real_parent)->group_leader) {
 		binding = find(dev, task_tgid(task));
 		if (binding)
@@ -80,8 +90,8 @@ static struct gsched_group *by_cgroup(struct gsched_device *dev, struct task_str
 	struct cgroup *cgroup = task_dfl_cgroup(task);
 	struct gsched_group *group, *best = NULL;
 
-	list_for_each_entry(group, &dev->groups, node) {
-		if (!group->cgroup || !cgroup_is_descendant(cgroup, group->cgroup))
+	list_for_each_entry(group, &dev->bound, bound) {
+		if (!cgroup_is_descendant(cgroup, group->cgroup))
 			continue;
 		if (!best || group->cgroup->level > best->cgroup->level)
 			best = group;
@@ -144,6 +154,23 @@ bool gsched_writer_acts_for_itself(void)
 	const struct cred *cred = current_cred();
 
 	return uid_eq(cred->uid, cred->euid) && gid_eq(cred->gid, cred->egid);
+}
+
+/*
+ * Whom shares, places, groups and bindings are counted for. Anybody may have thousands of users in
+ * a user namespace (subuid(5)): they count as the one who made it. Each user of a namespace that
+ * root made counts for itself.
+ */
+kuid_t gsched_current_user(void)
+{
+	const struct cred *cred = current_cred();
+	const struct user_namespace *ns;
+	kuid_t user = cred->euid;
+
+	for (ns = cred->user_ns; ns->parent; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			user = ns->owner;
+	return user;
 }
 
 /* Who may signal a process may also bind it */
@@ -226,7 +253,22 @@ static struct pid *pid_of(const char *text)
 	return pid ?: ERR_PTR(-ESRCH);
 }
 
-/* EACCES: the common ancestor of its group and the new one is not the writer's */
+static bool has_room(struct gsched_device *dev, kuid_t user)
+{
+	struct gsched_binding *binding;
+	u32 mine = 0, all = 0;
+
+	list_for_each_entry(binding, &dev->bindings, node) {
+		mine += uid_eq(binding->user, user);
+		all++;
+	}
+	return gsc_share_has_room(mine, all, GSCHED_BINDINGS_MAX);
+}
+
+/*
+ * EACCES: the common ancestor of its group and the new one is not the writer's; EDQUOT: the writer
+ * has its share of bindings
+ */
 int gsched_bind_store_pid(struct gsched_group *group, const char *text)
 {
 	struct gsched_device *dev = group->dev;
@@ -248,16 +290,20 @@ int gsched_bind_store_pid(struct gsched_group *group, const char *text)
 	}
 	binding->group = group;
 	binding->pid = pid;
+	binding->user = gsched_current_user();
 	now = gsched_lock(dev);
 	prune(dev);
-	if (admin || may_move(dev, gsched_bind_resolve(dev, pid), group)) {
-		old = find(dev, pid);
+	old = find(dev, pid);
+	if (!admin && !may_move(dev, gsched_bind_resolve(dev, pid), group))
+		ret = -EACCES;
+	else if (!admin && !old && !has_room(dev, binding->user))
+		ret = -EDQUOT;
+	if (!ret) {
 		if (old)
 			binding_free(old);
 		list_add(&binding->node, &dev->bindings);
+		hash_add(dev->binding_of, &binding->by_pid, (unsigned long)pid);
 		gsched_bind_apply(dev, now);
-	} else {
-		ret = -EACCES;
 	}
 	gsched_unlock(dev, now);
 	if (ret) {
@@ -292,6 +338,15 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 	return len;
 }
 
+static void bind_cgroup(struct gsched_group *group, struct cgroup *cgroup)
+{
+	if (group->cgroup)
+		list_del(&group->bound);
+	if (cgroup)
+		list_add(&group->bound, &group->dev->bound);
+	group->cgroup = cgroup;
+}
+
 /*
  * EPERM not an administrator, who alone says whose processes the cgroup has; ENOENT no such cgroup;
  * EBUSY another group has it. An empty line unbinds.
@@ -299,7 +354,7 @@ ssize_t gsched_bind_show_pids(struct gsched_group *group, char *page)
 int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 {
 	struct gsched_device *dev = group->dev;
-	struct cgroup *cgroup = NULL;
+	struct cgroup *cgroup = NULL, *old = NULL;
 	struct gsched_group *other;
 	char *copy, *path;
 	int ret = 0;
@@ -319,16 +374,19 @@ int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 	if (IS_ERR(cgroup))
 		return PTR_ERR(cgroup);
 	now = gsched_lock(dev);
-	list_for_each_entry(other, &dev->groups, node)
-		if (cgroup && other != group && other->cgroup == cgroup)
+	list_for_each_entry(other, &dev->bound, bound)
+		if (other != group && other->cgroup == cgroup)
 			ret = -EBUSY;
 	if (!ret) {
-		swap(group->cgroup, cgroup);
+		old = group->cgroup;
+		bind_cgroup(group, cgroup);
 		gsched_bind_apply(dev, now);
 	}
 	gsched_unlock(dev, now);
-	if (cgroup)
-		cgroup_put(cgroup);
+	if (ret)
+		old = cgroup;
+	if (old)
+		cgroup_put(old);
 	return ret;
 }
 
@@ -361,12 +419,13 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
 void gsched_bind_drop(struct gsched_group *group)
 {
 	struct gsched_binding *binding, *next;
+	struct cgroup *cgroup = group->cgroup;
 
 	lockdep_assert_held(&group->dev->lock);
 	list_for_each_entry_safe(binding, next, &group->dev->bindings, node)
 		if (binding->group == group)
 			binding_free(binding);
-	if (group->cgroup)
-		cgroup_put(group->cgroup);
-	group->cgroup = NULL;
+	bind_cgroup(group, NULL);
+	if (cgroup)
+		cgroup_put(cgroup);
 }

@@ -79,7 +79,7 @@ static int enter_core(struct gsched_client *client, const struct gsched_attach *
 	client->core.arb_page = client->arb;
 	client->core.cl_page = client->cl;
 	client->core.pid = pid_nr(client->pid);
-	client->core.user = from_kuid(&init_user_ns, client->uid);
+	client->core.user = __kuid_val(gsched_current_user());
 	if (!dev->dying)
 		ret = gsc_group_room(group, client->core.user, admin, dev->clients_max);
 	if (!ret)

@@ -9,6 +9,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -148,14 +149,31 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 
 static struct configfs_attribute *attr_list[FILE_COUNT + 1];
 
+static bool has_room(struct gsched_device *dev, kuid_t user)
+{
+	struct gsched_group *group;
+	u32 mine = 0, all = 0;
+
+	list_for_each_entry(group, &dev->groups, node) {
+		mine += uid_eq(group->user, user);
+		all++;
+	}
+	return gsc_share_has_room(mine, all, GSCHED_GROUPS_MAX);
+}
+
+/* EDQUOT the maker has its share of groups; EINVAL nested too deep; ENOENT the device goes */
 static int enter(struct gsched_group *group, struct gsched_group *parent)
 {
 	struct gsched_device *dev = parent->dev;
+	bool admin = capable(CAP_SYS_ADMIN);
 	u64 now = gsched_lock(dev);
-	int ret = -ENOENT;
+	int ret = 0;
 
-	if (!dev->dying)
-		ret = gsc_group_init(group->core, parent->core);
+	if (dev->dying)
+		ret = -ENOENT;
+	else if (!admin && !has_room(dev, group->user))
+		ret = -EDQUOT;
+	ret = ret ?: gsc_group_init(group->core, parent->core);
 	if (!ret) {
 		list_add_tail(&group->node, &dev->groups);
 		gsched_nl_group(group, GSCHED_NL_GROUP_ADD);
@@ -179,6 +197,7 @@ static struct config_group *group_make(struct config_group *parent_cg, const cha
 		return ERR_PTR(-ENOMEM);
 	group->core = &group->own;
 	group->own.delays = &group->delays;
+	group->user = gsched_current_user();
 	group->dev = parent->dev;
 	config_group_init_type_name(&group->cg, name, &group_type);
 	ret = enter(group, parent);
@@ -291,17 +310,39 @@ int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *c
 			       config_item_name(&group->cg.cg_item));
 }
 
+/* From the end of the path up: however long it is, no copy is needed */
+static bool has_path(const struct gsc_group *core, const char *path, size_t len)
+{
+	struct gsched_group *group;
+	const char *name;
+	size_t n;
+
+	if (!core->parent)
+		return len == 1 && *path == '/';
+	for (; core->parent; core = core->parent) {
+		group = container_of(core, struct gsched_group, own);
+		name = config_item_name(&group->cg.cg_item);
+		n = strlen(name);
+		if (len < n || memcmp(path + len - n, name, n))
+			return false;
+		len -= n;
+		if (!core->parent->parent)
+			break;
+		if (!len || path[--len] != '/')
+			return false;
+	}
+	return !len;
+}
+
 /* The group of a path as gsched_group_path() makes it; for gsc_device_plan(). NULL there is none */
 struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len)
 {
 	struct gsched_device *dev = arg;
 	struct gsched_group *group;
-	char name[256];
 
 	lockdep_assert_held(&dev->lock);
 	list_for_each_entry(group, &dev->groups, node)
-		if (gsched_group_path(dev, group->core, name, sizeof(name)) == len &&
-		    !memcmp(name, path, len))
+		if (has_path(group->core, path, len))
 			return group->core;
 	return NULL;
 }
@@ -309,16 +350,24 @@ struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len)
 int gsched_configfs_add(struct gsched_device *dev)
 {
 	struct gsched_group *root = &dev->root;
+	u64 now;
 	int ret;
 
 	root->core = &dev->core.root;
 	root->dev = dev;
 	get_device(&dev->dev);
-	list_add_tail(&root->node, &dev->groups);
 	config_group_init_type_name(&root->cg, dev_name(&dev->dev), &group_type);
+	/* the files of sysfs are there already, and a plan looks for groups */
+	now = gsched_lock(dev);
+	list_add_tail(&root->node, &dev->groups);
+	gsched_unlock(dev, now);
 	ret = configfs_register_group(&subsystem.su_group, &root->cg);
-	if (ret)
-		config_group_put(&root->cg);
+	if (!ret)
+		return 0;
+	now = gsched_lock(dev);
+	list_del(&root->node);
+	gsched_unlock(dev, now);
+	config_group_put(&root->cg);
 	return ret;
 }
 

@@ -64,7 +64,9 @@ static struct gsched_device *device_new(const struct gsched_device_add *req)
 	dev->dev.release = device_release;
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->groups);
+	INIT_LIST_HEAD(&dev->bound);
 	INIT_LIST_HEAD(&dev->bindings);
+	hash_init(dev->binding_of);
 	INIT_LIST_HEAD(&dev->triggers);
 	INIT_DELAYED_WORK(&dev->trigger_work, gsched_triggers_look);
 	hrtimer_init(&dev->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);

@@ -14,11 +14,13 @@
 #include <linux/bitmap.h>
 #include <linux/configfs.h>
 #include <linux/device.h>
+#include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -42,6 +44,14 @@ struct gsched_trigger;
 /* Of one device, by others than administrators: they are looked at with its lock held */
 #define GSCHED_TRIGGERS_MAX	256
 
+/*
+ * Of one device, that others than administrators make or bind. All are looked at with its lock
+ * held. A user has half of what others leave.
+ */
+#define GSCHED_GROUPS_MAX	1024
+#define GSCHED_BINDINGS_MAX	1024
+#define GSCHED_BINDING_BITS	8
+
 /* Room for what a file of configfs shows (its SIMPLE_ATTR_SIZE), however large a page is */
 #define GSCHED_CONFIGFS_MAX	4096
 
@@ -56,7 +66,9 @@ struct gsched_trigger;
  * @delays: what gpu.preemption shows of it (lock)
  * @dev: the device, on which the group holds a reference
  * @node: in gsched_device.groups (lock)
+ * @user: who made it, as gsched_current_user()
  * @cgroup: the cgroup v2 subtree bound to it, or NULL (lock)
+ * @bound: in gsched_device.bound, while it has a @cgroup (lock)
  * @shown: the dump of netlink that holds the lock shows it (lock)
  */
 struct gsched_group {
@@ -66,7 +78,9 @@ struct gsched_group {
 	struct gsc_delays delays;
 	struct gsched_device *dev;
 	struct list_head node;
+	kuid_t user;
 	struct cgroup *cgroup;
+	struct list_head bound;
 	bool shown;
 };
 
@@ -84,7 +98,9 @@ struct gsched_group {
  * @events_notified: the core's n_events when pollers were last woken (lock)
  * @decisions_traced: the core's decisions at the last gsched_unlock() (lock)
  * @groups: every gsched_group (lock)
+ * @bound: those of them that have a cgroup (lock)
  * @bindings: struct gsched_binding, bind.c (lock)
+ * @binding_of: the same by process (lock)
  * @triggers: struct gsched_trigger, trigger.c (lock)
  * @n_triggers: how many there are (lock)
  * @triggers_looked_at: @trigger_work is on its way (lock)
@@ -108,7 +124,9 @@ struct gsched_device {
 	u64 events_notified;
 	u64 decisions_traced;
 	struct list_head groups;
+	struct list_head bound;
 	struct list_head bindings;
+	DECLARE_HASHTABLE(binding_of, GSCHED_BINDING_BITS);
 	struct list_head triggers;
 	u32 n_triggers;
 	bool triggers_looked_at;
@@ -133,7 +151,7 @@ struct gsched_device {
  * @core: the core's object (lock)
  * @id: unique number
  * @pid: the process that attached
- * @uid: its effective user, who owns @kobj's files
+ * @uid: its effective user, who owns @kobj's files; @core has gsched_current_user()
  * @gid: and group
  * @nr: its number in the initial pid namespace
  * @arb: arbiter's page, written by the core only
@@ -271,6 +289,7 @@ struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len);
 
 /* bind.c: which group a process belongs to */
 bool gsched_writer_acts_for_itself(void);
+kuid_t gsched_current_user(void);
 struct gsc_group *gsched_bind_resolve(struct gsched_device *dev, struct pid *pid);
 void gsched_bind_apply(struct gsched_device *dev, u64 now);
 int gsched_bind_store_pid(struct gsched_group *group, const char *text);

@@ -37,10 +37,8 @@
  * @kind: GSC_PRESSURE_*
  * @threshold: of time waited, ns
  * @window: ns
- * @begin: of the window under way (lock)
- * @begin_ns: what had been waited then (lock)
- * @before_ns: what was waited in the window before (lock)
- * @grown_ns: what was waited in the last @window, at the last look (lock)
+ * @sliding: what was waited in the last @window (lock)
+ * @grown_ns: that, at the last look (lock)
  * @fired: when it last did (lock)
  * @event: to be told by poll (lock)
  */
@@ -51,25 +49,17 @@ struct gsched_trigger {
 	struct gsched_group *group;
 	int kind;
 	u64 threshold, window;
-	u64 begin, begin_ns, before_ns;
+	struct gsc_window sliding;
 	u64 grown_ns;
 	u64 fired;
 	bool event;
 };
 
-/* Windows follow each other; of the one before counts the part that is not older than a window. */
 static void look(struct gsched_trigger *trigger, u64 now)
 {
 	u64 waited = gsc_pressure_ns(trigger->group->core, trigger->kind, now);
-	u64 grown = waited - trigger->begin_ns, age = now - trigger->begin;
+	u64 grown = gsc_window_grown(&trigger->sliding, trigger->window, waited, now);
 
-	if (age >= trigger->window) {
-		trigger->begin = now;
-		trigger->begin_ns = waited;
-		trigger->before_ns = grown;
-	} else {
-		grown += div64_u64(trigger->before_ns * (trigger->window - age), trigger->window);
-	}
 	trigger->grown_ns = grown;
 	if (grown < trigger->threshold || now < trigger->fired + trigger->window)
 		return;
@@ -153,8 +143,9 @@ static int add_to(struct gsched_device *dev, struct gsched_trigger *trigger,
 		ret = 0;
 	if (!ret) {
 		trigger->dev = dev;
-		trigger->begin = now;
-		trigger->begin_ns = gsc_pressure_ns(trigger->group->core, trigger->kind, now);
+		trigger->sliding.begin = now;
+		trigger->sliding.begin_ns =
+			gsc_pressure_ns(trigger->group->core, trigger->kind, now);
 		list_add_tail(&trigger->node, &dev->triggers);
 		dev->n_triggers++;
 	}

@@ -48,6 +48,7 @@ static void enter(struct gsc_contest *contest, struct gsc_share *share)
 	contest->lo += share->lo;
 	contest->hi += share->hi;
 	contest->firm += share->firm;
+	contest->weights += share->weight;
 }
 
 static u32 at_level(const struct gsc_share *share, u64 level)
@@ -65,16 +66,17 @@ struct reading {
 	u32 n;
 };
 
+/* Gives each what it has there */
 static void read_level(const struct gsc_contest *contest, u64 level, struct reading *at)
 {
 	u64 sum = 0, weights = 0;
-	const struct gsc_share *share;
-	u32 part, n = 0;
+	struct gsc_share *share;
+	u32 n = 0;
 
 	for (share = contest->first; share; share = share->next) {
-		part = at_level(share, level);
-		sum += part;
-		if (part == share->hi)
+		share->got = at_level(share, level);
+		sum += share->got;
+		if (share->got == share->hi)
 			continue;
 		weights += share->weight;
 		n++;
@@ -101,24 +103,16 @@ static u64 next_step(const struct gsc_contest *contest, u64 low, u64 high)
  * The highest level at which all together have @amount at most, which is less than they can use.
  * The next one is guessed from what is missing and the weights of those who can have more; near
  * the end, and after a guess that was too high or changed nothing, it is the next at which anybody
- * has more. Halving bounds the number of rounds. @sum: what they have there
+ * has more. Halving bounds the number of rounds. True: they were given just @amount
  */
-static noinline u64 find_level(const struct gsc_contest *contest, u64 amount, u64 *sum)
+static noinline bool find_level(const struct gsc_contest *contest, u64 amount, u64 *found)
 {
-	const struct gsc_share *share = contest->first;
-	u64 low = 0, high = 0, level;
-	struct reading at = { contest->lo, 0, 0 }, next;
+	/* at @high everyone has all it can use */
+	u64 low = 0, high = ((u64)contest->hi << LEVEL_SHIFT) + 1, level;
+	struct reading at = { contest->lo, contest->weights, 0 }, next;
 	bool missed = false, step;
 	u32 n = 0;
 
-	/* at @high everyone has all it can use */
-	for (; share; share = share->next) {
-		high = max(high, (u64)((share->hi << LEVEL_SHIFT) / share->weight + 1));
-		if (share->lo == share->hi)
-			continue;
-		at.weights += share->weight;
-		at.n++;
-	}
 	while (high - low > 1 && at.sum != amount) {
 		step = false;
 		level = (low + high) / 2;
@@ -130,6 +124,8 @@ static noinline u64 find_level(const struct gsc_contest *contest, u64 amount, u6
 			level = step ? next_step(contest, low, high) : min(level, high - 1);
 		}
 		read_level(contest, level, &next);
+		if (next.sum == amount)
+			return true;
 		missed = next.sum > amount || next.sum == at.sum;
 		if (next.sum > amount) {
 			high = level;
@@ -139,8 +135,8 @@ static noinline u64 find_level(const struct gsc_contest *contest, u64 amount, u6
 			at = next;
 		}
 	}
-	*sum = at.sum;
-	return low;
+	*found = low;
+	return false;
 }
 
 /*
@@ -150,7 +146,8 @@ static noinline u64 find_level(const struct gsc_contest *contest, u64 amount, u6
 static void divide(struct gsc_contest *contest, u32 amount)
 {
 	struct gsc_share *share;
-	u64 level, sum;
+	struct reading at;
+	u64 level;
 
 	if (contest->lo > amount) {
 		for (share = contest->first; share; share = share->next) {
@@ -166,15 +163,13 @@ static void divide(struct gsc_contest *contest, u32 amount)
 			share->got = share->hi;
 	} else if (!share->next) {
 		share->got = max(min(share->hi, amount), share->lo);
-	} else {
-		level = find_level(contest, amount, &sum);
-		for (; share; share = share->next) {
-			share->got = at_level(share, level);
-			if (sum < amount && at_level(share, level + 1) > share->got) {
+	} else if (!find_level(contest, amount, &level)) {
+		read_level(contest, level, &at);
+		for (; share && at.sum < amount; share = share->next)
+			if (at_level(share, level + 1) > share->got) {
 				share->got++;
-				sum++;
+				at.sum++;
 			}
-		}
 	}
 	*contest = (struct gsc_contest){ NULL };
 }
@@ -219,9 +214,8 @@ static bool can_run(const struct gsc_task *task)
 	return true;
 }
 
-static void prepare_client(struct gsc_client *client, u64 stamp)
+static void prepare_client(struct gsc_client *client)
 {
-	client->run.seen = stamp;
 	client->run.next = NULL;
 	client->run.need = 0;
 	client->run.full = 0;
@@ -232,39 +226,12 @@ static void prepare_client(struct gsc_client *client, u64 stamp)
 	client->run.closed = false;
 }
 
-/*
- * The clients with tasks, by rank, as all tasks of a client have the same. @several: some of them
- * have one rank
- */
-static struct gsc_client *line_up(const struct gsc_band *band, bool *several)
-{
-	struct gsc_client *first = NULL, *last = NULL, *client;
-	struct gsc_task *task;
-
-	*several = false;
-	list_for_each_entry(task, &band->tasks, node) {
-		client = task->client;
-		if (client->run.seen == band->stamp)
-			continue;
-		prepare_client(client, band->stamp);
-		client->run.rank = task->rank;
-		if (!last)
-			first = client;
-		else
-			last->run.next = client;
-		*several |= last && last->run.rank == task->rank;
-		last = client;
-	}
-	return first;
-}
-
-static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
+static void prepare_task(struct gsc_task *task, bool limited)
 {
 	struct gsc_client *client = task->client;
 	u32 sms;
 
-	/* a max that is smaller than a worker is a fraction */
-	if (client->run.closed || (band->fractional && !can_run(task)))
+	if (client->run.closed || (limited && !can_run(task)))
 		task->want = 0;
 	if (!task->want) {
 		client->run.closed = !task->chained;
@@ -281,6 +248,33 @@ static void prepare_task(const struct gsc_band *band, struct gsc_task *task)
 	client->run.use = min(client->run.use + sms, client->dev->sms);
 	client->run.full = max(client->run.full, sms);
 	client->run.need = max(client->run.need, gsc_sms(min(task->need, task->want)));
+}
+
+/*
+ * The clients with tasks, by rank, as all tasks of a client have the same. @limited: some group has
+ * a limit. @several: some of them have one rank
+ */
+static struct gsc_client *line_up(const struct gsc_band *band, bool limited, bool *several)
+{
+	struct gsc_client *first = NULL, *last = NULL, *client;
+	struct gsc_task *task;
+
+	*several = false;
+	list_for_each_entry(task, &band->tasks, node) {
+		client = task->client;
+		if (gsc_is_head(task)) {
+			prepare_client(client);
+			client->run.rank = task->rank;
+			if (!last)
+				first = client;
+			else
+				last->run.next = client;
+			*several |= last && last->run.rank == task->rank;
+			last = client;
+		}
+		prepare_task(task, limited);
+	}
+	return first;
 }
 
 /* What capsm.reserve keeps for groups of the band's clients, whether they have tasks or not */
@@ -315,15 +309,8 @@ static void reset(struct gsc_band *band)
 	band->guarantees = false;
 	band->claims = false;
 	band->kept_free = 0;
+	band->evicts = false;
 	band->lend_ns = U64_MAX;
-}
-
-static void prepare_tasks(struct gsc_band *band)
-{
-	struct gsc_task *task;
-
-	list_for_each_entry(task, &band->tasks, node)
-		prepare_task(band, task);
 }
 
 static void prepare(struct gsc_band *band, struct tree *tree, struct gsc_client *first, bool holds)
@@ -335,7 +322,6 @@ static void prepare(struct gsc_band *band, struct tree *tree, struct gsc_client 
 	tree->depth = 0;
 	for (client = first; client; client = client->run.next)
 		tree_add(band, tree, client->seat, stamp);
-	prepare_tasks(band);
 	if (gsc_standby_is_used(gsc_band_device(band)))
 		prepare_claims(band, tree, stamp);
 	if (!band->n_holds)
@@ -487,8 +473,7 @@ static void contend(struct gsc_band *band, struct tree *tree, enum contest_kind 
 			run->share.hi = max(firm, min(room, below->hi + run->beside));
 			run->share.lo = max(firm, min(below->lo, run->share.hi));
 			run->share.weight = group->weight;
-			run->share.got = 0;
-			if (group->parent && run->share.hi)
+			if (group->parent)
 				enter(&group->parent->run.contest, &run->share);
 		}
 	}
@@ -569,13 +554,12 @@ static noinline void serve_several(struct gsc_band *band, struct tree *tree,
 				   struct gsc_client *from, const struct gsc_client *end,
 				   enum contest_kind kind)
 {
-	bool spare = kind != CONTEST_KEEP, fixed = false;
+	/* without opaque tasks each has a fair part anyway */
+	bool fair = kind == CONTEST_KEEP && band->n_opaque;
 	struct gsc_client *client;
 	u32 got;
 
-	for (client = from; client != end; client = client->run.next)
-		fixed |= client->run.fixed != 0;
-	if (fixed && !spare) {
+	if (fair) {
 		contest_clients(band, tree, from, end, CONTEST_FAIR);
 		for (client = from; client != end; client = client->run.next)
 			client->run.fair = client->run.share.got;
@@ -584,7 +568,7 @@ static noinline void serve_several(struct gsc_band *band, struct tree *tree,
 	for (client = from; client != end; client = client->run.next) {
 		got = client->run.share.got;
 		client->alloc += got * GSCHED_CAPSM;
-		if (!fixed || spare)
+		if (!fair)
 			client->run.fair += got;
 		take(client, got, false);
 	}
@@ -703,6 +687,19 @@ static void trim(struct gsc_band *band, const struct gsc_group *group)
 	}
 }
 
+/* Of what its client got; @kept: what a chained one keeps that they share */
+static u32 from_alloc(const struct gsc_task *task, u32 kept)
+{
+	const struct gsc_client *client = task->client;
+
+	if (!task->want)
+		return 0;
+	if (gsc_is_block(task))
+		return client->alloc >= gsc_weight(task) ? client->alloc : 0;
+	return max(min(min(task->want, client->run.fair * GSCHED_CAPSM), client->alloc),
+		   min(task->want, kept));
+}
+
 /*
  * What a client has to its tasks: the same to all, in order, up to the first that can have nothing.
  * False: none of them has anything
@@ -711,6 +708,7 @@ static bool assign(struct gsc_client *client)
 {
 	const struct gsc_task *head = list_first_entry(&client->tasks, struct gsc_task, peer);
 	u32 kept = gsc_is_fixed(head) && head->chained ? head->window : 0;
+	u32 window = 0, opaque = 0, units = 0, part;
 	bool open = client->alloc || kept, fed = false;
 	struct gsc_task *task;
 
@@ -718,20 +716,23 @@ static bool assign(struct gsc_client *client)
 		if (gsc_is_fixed(task)) {
 			task->alloc = task->want ? task->window : 0;
 			fed |= task->alloc != 0;
+		} else {
+			task->alloc = open ? from_alloc(task, kept) : 0;
+			open = task->alloc;
+			fed |= open;
+		}
+		part = gsc_new_window(task);
+		client->band->evicts |= part < task->window;
+		if (gsc_is_block(task)) {
+			window = window ? window : part;
 			continue;
 		}
-		task->alloc = 0;
-		if (!open || !task->want)
-			open = false;
-		else if (!gsc_is_block(task))
-			task->alloc = max(min(min(task->want, client->run.fair * GSCHED_CAPSM),
-					      client->alloc),
-					  min(task->want, kept));
-		else if (client->alloc >= gsc_weight(task))
-			task->alloc = client->alloc;
-		open = open && task->alloc;
-		fed |= open;
+		opaque += min(part, client->alloc - min(opaque, client->alloc));
+		if (gsc_is_head(task))
+			units = part;
 	}
+	client->run.window = window;
+	client->run.units = max(units, max(opaque, window));
 	return fed;
 }
 
@@ -761,17 +762,6 @@ static void serve(struct gsc_band *band, struct tree *tree, struct gsc_client *f
 		client = serve_rank(band, tree, client, CONTEST_LEND);
 }
 
-/*
- * At most one client holds capacity, and nothing but the device limits anybody. Where each rank has
- * one client, too, nothing is shared, and no group has to be looked at.
- */
-static bool is_unlimited(const struct gsc_band *band)
-{
-	const struct gsc_device *dev = gsc_band_device(band);
-
-	return !dev->n_limits && !gsc_has_plan(dev) && band->n_holds <= 1;
-}
-
 static u32 serve_hold(struct gsc_client *client, u32 room)
 {
 	u32 has = client->n_tasks ? gsc_sms(client->alloc) : 0, sms = gsc_sms(client->hold_units);
@@ -781,7 +771,10 @@ static u32 serve_hold(struct gsc_client *client, u32 room)
 	return got;
 }
 
-/* The same as serve() where nothing is shared */
+/*
+ * The same as serve() where nothing but the device limits anybody, each rank has one client, and
+ * one client at most holds capacity: nothing is shared, and no group has to be looked at
+ */
 static void serve_flat(struct gsc_band *band, struct gsc_client *first, bool holds)
 {
 	struct gsc_client *client, *holder = NULL;
@@ -793,7 +786,6 @@ static void serve_flat(struct gsc_band *band, struct gsc_client *first, bool hol
 			if (holds && client->hold_units)
 				holder = client;
 		}
-	prepare_tasks(band);
 	for (client = first; client; client = client->run.next) {
 		if (holder && holder->hold_rank > client->run.rank) {
 			left -= serve_hold(holder, left);
@@ -856,13 +848,14 @@ static noinline void share_in_tree(struct gsc_band *band, struct gsc_client *fir
 /* Returns how many clients have tasks and got nothing */
 static u32 share_out(struct gsc_band *band, bool holds)
 {
+	const struct gsc_device *dev = gsc_band_device(band);
+	bool limited = dev->n_limits || gsc_has_plan(dev), several;
 	struct gsc_client *client, *first;
 	u32 starving = 0;
-	bool several;
 
 	reset(band);
-	first = line_up(band, &several);
-	if (is_unlimited(band) && !several)
+	first = line_up(band, limited, &several);
+	if (!limited && !several && band->n_holds <= 1)
 		serve_flat(band, first, holds);
 	else
 		share_in_tree(band, first, holds);

@@ -16,10 +16,11 @@ struct gsc_share {
 	u32 weight, got;
 };
 
-/* Those that share; what they must and can have together */
+/* Those that share; what they must and can have together; their weights */
 struct gsc_contest {
 	struct gsc_share *first, *last;
 	u32 lo, hi, firm;
+	u64 weights;
 };
 
 /* In SMs, of the run whose stamp is in @seen */
@@ -53,6 +54,11 @@ struct gsc_client_run {
 	u32 need, use, fixed, fair;
 	/* what its largest task wants, which may be more than it needs */
 	u32 full;
+	/*
+	 * units: the window of its tasks of tier block; what it counts for, that or what its opaque
+	 * tasks are granted out of what it got
+	 */
+	u32 window, units;
 	bool closed;			/* a task that can have nothing came by */
 };
 

@@ -19,7 +19,8 @@ bool gsc_same_band(const struct gsc_client *a, const struct gsc_client *b)
 	if (a->dev->mode_set == GSCHED_MODE_TEMPORAL)
 		return false;
 	if (a->channel_group || b->channel_group)
-		return a->channel_group == b->channel_group;
+		/* a number is what its client says: nobody gets into another user's band by it */
+		return a->channel_group == b->channel_group && a->user == b->user;
 	return in_space(a) && in_space(b);
 }
 
@@ -213,7 +214,9 @@ static int compare_channel_groups(void *priv, const struct list_head *a, const s
 	const struct gsc_client *x = list_entry(a, struct gsc_client, member);
 	const struct gsc_client *y = list_entry(b, struct gsc_client, member);
 
-	return x->channel_group > y->channel_group;
+	if (x->channel_group != y->channel_group)
+		return x->channel_group > y->channel_group;
+	return x->channel_group && x->user > y->user;
 }
 
 /* Those for whom gsc_same_band() may hold: equals are neighbours then, by arrival */

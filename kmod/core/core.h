@@ -215,7 +215,11 @@ struct gsc_task {
 	/* when its page was last looked at; when the timer is to do so */
 	u64 looked_at, look_at;
 	u64 late_again;			/* when they do so again; 0 it is not late yet */
+	/* late.c: it is not late before that, whoever could make way; 0 not yet known */
+	u64 late_from;
 	u32 demand;			/* units, as if alone */
+	/* the least that holds all its blocks at once; U32_MAX: more than there is */
+	u32 packed;
 	/* the policy's order() of it; of @want, what less important tasks are evicted for */
 	u32 rank, want, need;
 	u32 alloc;			/* units, by the allocator */
@@ -312,6 +316,7 @@ struct gsc_band {
 	u32 kept_free;			/* SMs that claims keep free and nobody is lent */
 	/* whoever can be evicted in that time is lent what is claimed */
 	u64 lend_ns;
+	bool evicts;			/* the last run takes something from a task */
 	bool standby;			/* a group of its clients has a capsm.reserve */
 	/* attributes, from its clients and their groups */
 	u32 priority, n_top;		/* highest gpu.priority; clients that have it */
@@ -620,6 +625,13 @@ bool gsc_band_can_slice(const struct gsc_band *band);
 int gsc_band_name(const struct gsc_band *band, char *buf, size_t size);
 /* How long launches of the group waited up to @now, as gpu.pressure counts it; GSC_PRESSURE_* */
 u64 gsc_pressure_ns(const struct gsc_group *group, int kind, u64 now);
+/* What of it is in the last @size ns; looked at a few times in each such time, or late */
+struct gsc_window {
+	u64 begin, begin_ns;		/* of the window under way, and what had been waited then */
+	u64 before_ns;			/* what was waited in the one before */
+};
+
+u64 gsc_window_grown(struct gsc_window *window, u64 size, u64 waited, u64 now);
 /* Which mechanism protects or limits it, in words, without a newline; length */
 int gsc_band_why(const struct gsc_band *band, char *buf, size_t size);
 /*

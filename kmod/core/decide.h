@@ -21,7 +21,6 @@ void gsc_group_set_min(struct gsc_group *group, u32 units);
 void gsc_group_set_max(struct gsc_group *group, u32 units);
 
 /* task.c */
-u32 gsc_packed(const struct gsc_task *task, u32 limit);	/* units that its blocks fill of so many */
 /* Adds @ns times @units; of a sum of times the units are GSCHED_CAPSM */
 void gsc_sum_add(struct gsc_sum *sum, u64 ns, u32 units);
 void gsc_sum_add_units(struct gsc_sum *sum, u64 unit_ns);
@@ -267,6 +266,22 @@ static inline void gsc_sort(struct gsc_band *band)
 		gsc_sort_tasks(band);
 }
 
+/* For an order(): it wants all that it could use */
+static inline void gsc_ask(struct gsc_task *task, u32 rank)
+{
+	task->rank = rank;
+	task->want = task->demand;
+	task->need = task->want;
+}
+
+/*
+ * hpf.c, for an order() with the tasks sorted by falling priority: a client whose kernels are
+ * nearly as fast on a part of the device takes no more than that from less important block-tasks. A
+ * kernel that runs keeps what it has. Among equals nothing changes, and above opaque tasks: what
+ * those have cannot be taken back.
+ */
+void gsc_limit_needs(struct gsc_band *band);
+
 /*
  * Of the slices of @n bands: the shortest that keeps the overhead of switching below max_overhead
  * per mille
@@ -386,6 +401,12 @@ static inline bool gsc_is_fixed(const struct gsc_task *task)
 	return !gsc_is_block(task) && task->state == GSC_TASK_RUNNING;
 }
 
+/* After gsc_allocate() */
+static inline u32 gsc_new_window(const struct gsc_task *task)
+{
+	return gsc_is_fixed(task) ? task->window : task->alloc;
+}
+
 /*
  * What runs first of a client's tasks runs for sure: those behind it may stand in the same stream.
  * So of its opaque tasks only that one counts for what it was granted.
@@ -405,6 +426,12 @@ static inline bool gsc_band_closed(const struct gsc_band *band)
 static inline u32 gsc_weight(const struct gsc_task *task)
 {
 	return GSCHED_CAPSM / task->blocks_per_sm;
+}
+
+/* Units that its blocks fill of so many */
+static inline u32 gsc_packed(const struct gsc_task *task, u32 limit)
+{
+	return min(task->packed, limit);
 }
 
 /* Of two times, where 0 is never */

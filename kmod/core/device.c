@@ -209,7 +209,8 @@ static void decide(struct gsc_device *dev)
 	list_for_each_entry(band, &dev->busy, busy) {
 		gsc_watch(band);
 		gsc_allocate(band);
-		gsc_tasks_evict(band);
+		if (band->evicts)
+			gsc_tasks_evict(band);
 	}
 	list_for_each_entry_safe(band, next, &dev->busy, busy) {
 		gsc_tasks_grant(band);

@@ -10,11 +10,8 @@ static void order(struct gsc_band *band, u64 now)
 {
 	struct gsc_task *task;
 
-	list_for_each_entry(task, &band->tasks, node) {
-		task->rank = 0;
-		task->want = task->demand;
-		task->need = task->want;
-	}
+	list_for_each_entry(task, &band->tasks, node)
+		gsc_ask(task, 0);
 	gsc_sort(band);
 	gsc_make_way(band, now);
 }

@@ -14,24 +14,26 @@ static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *
 	return list_entry_is_head(task, &band->tasks, node) ? NULL : task;
 }
 
-/*
- * A client whose kernels are nearly as fast on a part of the device takes no more than that from
- * less important block-tasks. A kernel that runs keeps what it has. Among equals nothing changes,
- * and above opaque tasks: what those have cannot be taken back.
- */
-static void limit_needs(struct gsc_band *band)
+static u32 priority_of(const struct gsc_task *task)
+{
+	return task->client->group->priority;
+}
+
+void gsc_limit_needs(struct gsc_band *band)
 {
 	struct gsc_task *task = list_first_entry(&band->tasks, struct gsc_task, node), *first;
-	u32 lowest = list_last_entry(&band->tasks, struct gsc_task, node)->rank;
-	u32 opaque = U32_MAX, units;
+	u32 lowest = priority_of(list_last_entry(&band->tasks, struct gsc_task, node));
+	u32 opaque = U32_MAX, units, priority;
 	bool single;
 
 	for (first = task; first; first = next_task(band, first))
 		if (!gsc_is_block(first))
-			opaque = first->rank;
-	while (task && task->rank > lowest) {
-		single = task->rank <= opaque;
-		for (first = task; task && task->rank == first->rank; task = next_task(band, task))
+			opaque = priority_of(first);
+	while (task && priority_of(task) > lowest) {
+		priority = priority_of(task);
+		single = priority <= opaque;
+		for (first = task; task && priority_of(task) == priority;
+		     task = next_task(band, task))
 			single &= task->client == first->client;
 		units = gsc_protect_units(first->client, gsc_size_units(first->client));
 		for (; single && units && first != task; first = next_task(band, first))
@@ -45,14 +47,12 @@ static void order(struct gsc_band *band, u64 now)
 	bool sized = false;
 
 	list_for_each_entry(task, &band->tasks, node) {
-		task->rank = task->client->group->priority;
-		task->want = task->demand;
-		task->need = task->want;
+		gsc_ask(task, priority_of(task));
 		sized |= task->client->sizes.tried != 0;
 	}
 	gsc_sort(band);
 	if (sized)
-		limit_needs(band);
+		gsc_limit_needs(band);
 	gsc_make_way(band, now);
 }
 

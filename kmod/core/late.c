@@ -86,20 +86,24 @@ static bool can_be_late(const struct gsc_task *task)
 	       !task->chained;
 }
 
+/* How long it may take until it is late. @targeted: its latency target counts */
+static u64 needed_ns(const struct gsc_task *task, bool targeted)
+{
+	u64 usual = usual_ns(task), needed = LATE_FACTOR * usual + LATE_NS;
+
+	if (!usual)
+		return LATE_NS_MAX;
+	return targeted ? min(needed, usual + spare_ns(task, usual) / 2) : needed;
+}
+
 /* When it is late for the first time, or again */
 static u64 late_at(const struct gsc_task *task, enum gsc_help_kind kind, u64 now)
 {
-	u64 usual = usual_ns(task), needed = LATE_FACTOR * usual + LATE_NS, late;
+	u64 needed = needed_ns(task, kind == GSC_HELP_TARGET), late = began(task) + needed;
 
-	if (kind == GSC_HELP_TARGET)
-		needed = min(needed, usual + spare_ns(task, usual) / 2);
 	if (task->late_again)
 		late = task->late_again;
-	else if (!usual)
-		late = began(task) + LATE_NS_MAX;
-	else if (kind == GSC_HELP_RANK)
-		late = began(task) + needed;
-	else
+	else if (kind != GSC_HELP_RANK && usual_ns(task))
 		late = had_at(task, needed, now);
 	return kind == GSC_HELP_EQUAL ? max(late, task->client->band->equals_again) : late;
 }
@@ -151,6 +155,7 @@ static bool has_others(const struct workers *workers, const struct gsc_client *c
 /* Who could help a task: the lowest level with workers, those of its own level */
 struct helpers {
 	const struct gsc_policy *policy;
+	enum gsc_help_kind first_kind, last_kind;	/* that the policy knows */
 	bool targets;			/* latency targets count */
 	u32 lowest, level;
 	const struct gsc_task *first;	/* of its own level */
@@ -198,9 +203,6 @@ static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
 		return helpers->level > helpers->lowest;
 	if (kind == GSC_HELP_TARGET && !has_target(task))
 		return false;
-	/* there a longer one waits for shorter ones */
-	if (kind == GSC_HELP_EQUAL && helpers->policy == &gsc_policy_srt)
-		return false;
 	if (!helpers->counted)
 		find_equals(band, helpers);
 	if (kind == GSC_HELP_TARGET)
@@ -210,12 +212,39 @@ static bool can_help(const struct gsc_band *band, const struct gsc_task *task,
 		has_others(&helpers->targeted, task->client));
 }
 
-/* For a task that others can help, and that is or will be late at @late. True: it is the one */
-typedef bool (*found_fn)(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now);
+static void come_again(struct gsc_task *task, u64 now)
+{
+	task->late_again = now + max(now - min(began(task), now), LATE_NS);
+	task->late_from = task->late_again;
+}
 
-/* The first one in the order of ranks for which @found is true, and how it is helped */
-static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind *how, u64 now,
-				      found_fn found)
+/* band->again for @task, which others can help and which is late at @late */
+static void note_late(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now)
+{
+	/* workers that were granted only now are younger than its blocks */
+	if (late <= now) {
+		come_again(task, now);
+		late = task->late_again;
+	}
+	band->again = gsc_earlier(band->again, late);
+}
+
+static void init_helpers(struct helpers *helpers, const struct gsc_policy *policy)
+{
+	helpers->policy = policy;
+	helpers->targets = policy == &gsc_policy_plan;
+	helpers->first_kind = helpers->targets ? GSC_HELP_TARGET :
+			      policy->equals ? GSC_HELP_EQUAL : GSC_HELP_RANK;
+	/* under srt a longer one waits for shorter ones */
+	helpers->last_kind = policy == &gsc_policy_srt ? GSC_HELP_RANK : GSC_HELP_EQUAL;
+	helpers->first = NULL;
+}
+
+/*
+ * The first one in the order of ranks that is late and can be helped, and how; or, with @how NULL,
+ * notes when there will be one
+ */
+static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind *how, u64 now)
 {
 	struct helpers helpers;
 	bool helped;
@@ -224,9 +253,7 @@ static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind 
 	u32 level, kind;
 	u64 late;
 
-	helpers.policy = gsc_band_device(band)->policy;
-	helpers.targets = helpers.policy == &gsc_policy_plan;
-	helpers.first = NULL;
+	init_helpers(&helpers, gsc_band_device(band)->policy);
 	if (!find_lowest(band, &helpers) && !help->until)
 		return NULL;
 	list_for_each_entry(task, &band->tasks, node) {
@@ -239,40 +266,22 @@ static struct gsc_task *find_helpable(struct gsc_band *band, enum gsc_help_kind 
 		if (!can_be_late(task))
 			continue;
 		helped = help->until && help->id == task->id;
-		kind = helped || helpers.targets ? GSC_HELP_TARGET : GSC_HELP_RANK;
-		for (; kind <= GSC_HELP_EQUAL; kind++) {
+		kind = helped ? GSC_HELP_TARGET : helpers.first_kind;
+		for (; kind <= helpers.last_kind; kind++) {
 			/* who makes way already has no workers */
 			if (!(helped && help->kind == kind) &&
 			    !can_help(band, task, &helpers, kind))
 				continue;
-			*how = kind;
 			late = late_at(task, kind, now);
-			if (late && found(band, task, late, now))
+			if (!how) {
+				note_late(band, task, late, now);
+			} else if (now >= late) {
+				*how = kind;
 				return task;
+			}
 		}
 	}
 	return NULL;
-}
-
-static bool is_late(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now)
-{
-	return now >= late;
-}
-
-static void come_again(struct gsc_task *task, u64 now)
-{
-	task->late_again = now + max(now - min(began(task), now), LATE_NS);
-}
-
-static bool is_to_come(struct gsc_band *band, struct gsc_task *task, u64 late, u64 now)
-{
-	/* workers that were granted only now are younger than its blocks */
-	if (late <= now) {
-		come_again(task, now);
-		late = task->late_again;
-	}
-	band->again = gsc_earlier(band->again, late);
-	return false;
 }
 
 /* Until the workers have left: some block-tasks have just begun */
@@ -337,19 +346,37 @@ static void begin_help(struct gsc_band *band, struct gsc_task *task, enum gsc_he
  */
 static bool may_help(const struct gsc_band *band)
 {
-	u32 n = band->help.until ? band->n_tasks : band->n_running;
+	return band->n_active > 1 && (band->help.until || band->n_running > 1) &&
+	       gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL;
+}
 
-	return n > 1 && gsc_band_device(band)->mode != GSCHED_MODE_TEMPORAL;
+/* It is not late before that, whoever could help */
+static u64 late_from(struct gsc_task *task)
+{
+	if (!task->late_from)
+		task->late_from =
+			task->granted + needed_ns(task, task->client->group->latency_us);
+	return task->late_from;
 }
 
 void gsc_late_watch(struct gsc_band *band, u64 now)
 {
-	enum gsc_help_kind kind;
+	struct gsc_task *task;
+	u64 late = U64_MAX;
 
 	if (band->help.until)
-		band->again = gsc_earlier(band->again, band->help.until);
+		late = band->help.until;
 	else if (may_help(band))
-		find_helpable(band, &kind, now, is_to_come);
+		list_for_each_entry(task, &band->tasks, node)
+			if (can_be_late(task))
+				late = min(late, late_from(task));
+	if (late == U64_MAX)
+		return;
+	/* whom others can help, and exactly when, is looked at when that comes */
+	if (late > now)
+		band->again = gsc_earlier(band->again, late);
+	else
+		find_helpable(band, NULL, now);
 }
 
 static noinline void make_way(struct gsc_band *band, u64 now)
@@ -361,7 +388,7 @@ static noinline void make_way(struct gsc_band *band, u64 now)
 	if (help->until && now >= help->until)
 		end_help(band, now);
 	if (may_help(band))
-		task = find_helpable(band, &kind, now, is_late);
+		task = find_helpable(band, &kind, now);
 	if (help->until && (!task || task->id != help->id || kind != help->kind))
 		end_help(band, now);
 	if (!task)
@@ -377,10 +404,13 @@ static noinline void make_way(struct gsc_band *band, u64 now)
 	}
 }
 
+/* Nobody is late before the time that gsc_late_watch() gave at the last decision */
 void gsc_make_way(struct gsc_band *band, u64 now)
 {
+	bool due = band->again && band->again <= now;
+
 	band->again = 0;
 	band->late = NULL;
-	if (band->help.until || may_help(band))
+	if (band->help.until || (due && may_help(band)))
 		make_way(band, now);
 }

@@ -117,9 +117,7 @@ struct gsc_wfq_queue {
 struct gsc_wfq_client {
 	u64 used;			/* unit-ns since the last decision */
 	u64 round;			/* the band's last decision in which it had tasks, 0 none */
-	u64 seen;			/* scratch, as in the queue */
 	u64 vtime, pace;		/* its queue's, as of @round */
-	u32 want;
 	bool content;
 };
 
@@ -149,11 +147,10 @@ struct gsc_corun_client {
 
 struct gsc_srt_client {
 	struct gsc_client *next, *prev;
-	u64 seen;
 	u64 left, overhead;		/* T_r of its first task; what its preemption would cost */
 	/* an equal with less left overtakes it; the largest of its equals up to the first */
 	u64 bar, top_bar;
-	u32 place;			/* among those of its priority */
+	u32 rank;
 	bool runs;
 	u64 overrun_ns;			/* time that its last task took beyond its word */
 };

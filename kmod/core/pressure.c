@@ -134,6 +134,21 @@ u64 gsc_pressure_ns(const struct gsc_group *group, int kind, u64 now)
 	return pressure.total_ns[kind];
 }
 
+/* Windows follow each other; of the one before counts the part that is not older than a window. */
+u64 gsc_window_grown(struct gsc_window *window, u64 size, u64 waited, u64 now)
+{
+	u64 grown = waited - window->begin_ns, age = now - window->begin;
+
+	if (age < size)
+		/* in us, as ns multiplied by ns would overflow */
+		return grown + div64_u64(div_u64(window->before_ns, 1000) *
+					 div_u64(size - age, 1000), div_u64(size, 1000)) * 1000;
+	window->begin = now;
+	window->begin_ns = waited;
+	window->before_ns = min(grown, size);
+	return grown;
+}
+
 int gsc_pressure_show(const struct gsc_group *group, char *buf, size_t size)
 {
 	struct gsc_pressure pressure = group->pressure;

@@ -154,17 +154,15 @@ static void move_before(struct line *line, struct gsc_client *client, struct gsc
  */
 static void line_up(struct gsc_band *band, struct line *line)
 {
-	u64 stamp = ++gsc_band_device(band)->stamp;
 	struct gsc_client *client, *next, *before, *target;
 	struct gsc_srt_client *data;
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &band->tasks, node) {
+		if (!gsc_is_head(task))
+			continue;
 		client = task->client;
 		data = &client->data.srt;
-		if (data->seen == stamp)
-			continue;
-		data->seen = stamp;
 		data->left = remaining(client);
 		data->overhead = overhead_of(client);
 		data->runs = has_capacity(client);
@@ -191,29 +189,43 @@ static u64 longer_at(const struct gsc_client *client, u64 now)
 	return now + min(client->data.srt.left, LOOK_NS);
 }
 
+/* By place. Returns when a look is due whether one that runs is longer than predicted, 0 never */
+static u64 set_ranks(const struct line *line, u64 now)
+{
+	struct gsc_client *client, *before = NULL;
+	u64 again = 0;
+	u32 place = 0;
+
+	for (client = line->first; client; client = client->data.srt.next) {
+		place = before && priority_of(before) == priority_of(client) ?
+				min(place + 1, EQUALS_MAX - 1) : 0;
+		client->data.srt.rank = (priority_of(client) + 1) * EQUALS_MAX - 1 - place;
+		/* then another one is shorter */
+		if (place == 1 && before->data.srt.runs)
+			again = gsc_earlier(again, longer_at(before, now));
+		before = client;
+	}
+	return again;
+}
+
 static void order(struct gsc_band *band, u64 now)
 {
 	struct line line = { NULL, NULL };
-	struct gsc_client *client, *before = NULL;
 	struct gsc_task *task;
-	u32 place = 0;
+	bool sized = false;
+	u64 again;
 
-	/* the order of the last decision is lost in hpf's */
 	line_up(band, &line);
-	gsc_policy_hpf.order(band, now);
-	for (client = line.first; client; client = client->data.srt.next) {
-		place = before && priority_of(before) == priority_of(client) ?
-				min(place + 1, EQUALS_MAX - 1) : 0;
-		client->data.srt.place = place;
-		/* it may be longer than predicted, and then another one is shorter */
-		if (before && place == 1 && before->data.srt.runs)
-			band->again = gsc_earlier(band->again, longer_at(before, now));
-		before = client;
+	again = set_ranks(&line, now);
+	list_for_each_entry(task, &band->tasks, node) {
+		gsc_ask(task, task->client->data.srt.rank);
+		sized |= task->client->sizes.tried != 0;
 	}
-	list_for_each_entry(task, &band->tasks, node)
-		task->rank = priority_of(task->client) * EQUALS_MAX + EQUALS_MAX - 1 -
-			     task->client->data.srt.place;
 	gsc_sort(band);
+	if (sized)
+		gsc_limit_needs(band);
+	gsc_make_way(band, now);
+	band->again = gsc_earlier(band->again, again);
 }
 
 static u64 switch_ns(const struct gsc_device *dev)
@@ -283,7 +295,7 @@ static int why(const struct gsc_client *client, char *buf, size_t size)
 	const struct gsc_client *other;
 	u64 cost;
 
-	if (!client->n_tasks || !data->seen)
+	if (!client->n_tasks || !data->left)
 		return scnprintf(buf, size, "%s", "");
 	other = shortest(client);
 	if (!other)

@@ -23,15 +23,15 @@ static u32 spread(const struct gsc_device *dev, u64 blocks)
 
 /*
  * The least that holds all its blocks at once, ceil(blocks / M) CapSM (SMGuard 4.1; "only as many
- * SMs as needed", FLEP 4.3). Usage is counted by it, the demand is not: packed M to an SM the
- * blocks of a short kernel slow each other down.
+ * SMs as needed", FLEP 4.3), or more than there is. Usage is counted by it, the demand is not:
+ * packed M to an SM the blocks of a short kernel slow each other down.
  */
-u32 gsc_packed(const struct gsc_task *task, u32 limit)
+static u32 packed(const struct gsc_device *dev, const struct gsc_task *task)
 {
-	u32 weight = gsc_weight(task);
-
 	/* blocks may be any 64-bit number */
-	return task->blocks < limit / weight ? (u32)task->blocks * weight : limit;
+	if (task->blocks >= (u64)dev->sms * task->blocks_per_sm)
+		return U32_MAX;
+	return (u32)task->blocks * gsc_weight(task);
 }
 
 #define UNIT_NS_PER_US	(1000 * GSCHED_CAPSM)
@@ -80,8 +80,7 @@ void gsc_client_charge_ns(struct gsc_client *client, u64 ns)
 	struct gsc_task *task;
 
 	list_for_each_entry(task, &client->tasks, peer) {
-		if (task->state != GSC_TASK_RUNNING || !task->window)
-			continue;
+		/* 0 for those that wait */
 		units = gsc_packed(task, min(task->window, client->current_units));
 		if (units <= most)
 			continue;
@@ -104,7 +103,7 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 {
 	struct gsc_device *dev = task->client->dev;
 	struct gsc_group *group;
-	u64 waited = 0;
+	u64 waited;
 	u32 old;
 
 	gsc_client_charge(task->client);
@@ -112,58 +111,37 @@ static void set_window(struct gsc_task *task, u32 window, enum gsc_change why)
 		task->state = GSC_TASK_RUNNING;
 		task->client->band->n_running++;
 		task->granted = dev->now;
-		waited = dev->now - task->submitted;
 		/* adopted in this commit: it did not wait, but has run since its launch */
 		if (task->is_new && task->before_ns) {
 			task->granted -= task->before_ns;
 			task->submitted = task->granted;
-			waited = 0;
 		}
+		waited = task->granted - task->submitted;
+		for (group = waited ? task->client->group : NULL; group; group = group->parent)
+			gsc_sum_add(&group->stats.wait, waited, GSCHED_CAPSM);
 	}
 	if (gsc_delay_is_measured(task) && why == GSC_GROW)
 		gsc_delay_grow(task);
 	old = task->window;
 	task->window = window;
-	task->evictions += why == GSC_EVICT;
 	task->client->counts.changes[why]++;
-	for (group = waited ? task->client->group : NULL; group; group = group->parent)
-		gsc_sum_add(&group->stats.wait, waited, GSCHED_CAPSM);
-	dev->n_events += why == GSC_EVICT;
 	gsc_page_window(task);
-	if (why == GSC_EVICT && task->client->cl_page)
-		gsc_delay_begin(task, old);
+	if (why == GSC_EVICT) {
+		task->evictions++;
+		dev->n_events++;
+		if (task->client->cl_page)
+			gsc_delay_begin(task, old);
+	}
 	if (dev->ops->set_window)
 		dev->ops->set_window(task, why);
 }
 
-static u32 new_window(const struct gsc_task *task)
+static void settle_client(struct gsc_client *client, u32 window, u32 units)
 {
-	return gsc_is_fixed(task) ? task->window : task->alloc;
-}
-
-/*
- * What the client has now and counts for: its window, or what its opaque tasks were granted out of
- * what it got
- */
-static void settle_client(struct gsc_client *client)
-{
-	u32 opaque = 0, units = 0, old = client->current_units;
+	u32 old = client->current_units;
 	struct gsc_group *group;
-	struct gsc_task *task;
 
-	client->window = 0;
-	list_for_each_entry(task, &client->tasks, peer) {
-		if (task->state != GSC_TASK_RUNNING)
-			break;
-		if (!gsc_is_block(task)) {
-			opaque += min(task->window, client->alloc - min(opaque, client->alloc));
-			if (gsc_is_head(task))
-				units = task->window;
-		} else if (!client->window) {
-			client->window = task->window;
-		}
-	}
-	units = max(units, max(opaque, client->window));
+	client->window = window;
 	if (units == old)
 		return;
 	gsc_client_charge(client);
@@ -178,7 +156,7 @@ void gsc_tasks_evict(struct gsc_band *band)
 	u32 window;
 
 	list_for_each_entry(task, &band->tasks, node) {
-		window = new_window(task);
+		window = gsc_new_window(task);
 		if (task->state == GSC_TASK_RUNNING && window < task->window)
 			set_window(task, window, GSC_EVICT);
 	}
@@ -193,16 +171,18 @@ void gsc_tasks_grant(struct gsc_band *band)
 	list_for_each_entry(task, &band->tasks, node) {
 		if (task->state == GSC_TASK_WAITING) {
 			if (task->alloc)
-				set_window(task, new_window(task), GSC_GRANT);
+				set_window(task, task->alloc, GSC_GRANT);
 			continue;
 		}
-		window = new_window(task);
+		window = gsc_new_window(task);
 		if (window != task->window)
 			set_window(task, window, GSC_GROW);
 	}
 	list_for_each_entry_safe(client, next, &band->active, active) {
-		if (client->n_tasks || client->current_units)
-			settle_client(client);
+		if (client->n_tasks)
+			settle_client(client, client->run.window, client->run.units);
+		else
+			settle_client(client, 0, 0);
 		gsc_pressure_update(client);
 		/* whoever has nothing any more costs the next decisions nothing */
 		if (!client->n_tasks && !client->current_units && !client->hold_units)
@@ -332,7 +312,7 @@ static void note_submit(struct gsc_client *client, u32 demand)
 	 * this is what the capacity was kept free for; for a smaller one it goes on making up what
 	 * is missing
 	 */
-	if (client->hold_units <= demand)
+	if (client->hold_units && client->hold_units <= demand)
 		gsc_hold_drop(client);
 }
 
@@ -398,11 +378,13 @@ static int begin_task(struct gsc_client *client, const struct gsched_submit *req
 	task->evictions = 0;
 	task->id = dev->next_id++;
 	task->demand = spread(dev, req->blocks);
+	task->packed = packed(dev, task);
 	task->room = 0;
 	task->overdue = false;
 	task->chained = false;
 	task->late = false;
 	task->late_again = 0;
+	task->late_from = 0;
 	task->is_new = true;
 	dev->submitted = true;
 	gsc_protect_submitted(task);

@@ -114,6 +114,8 @@ static void collect_usage(struct gsc_band *band, u64 stamp)
 			continue;
 		queue->vtime = max(queue->vtime, data->vtime) +
 			       virtual_ns(take_used(&data->used, units), data->pace);
+		/* for when it comes back */
+		data->vtime = queue->vtime;
 		queue->ended = max(queue->ended, client->last_end);
 		if (data->round == state->round)
 			queue->fresh = false;
@@ -134,11 +136,9 @@ static void add_weight(struct gsc_group *group, u32 weight, u64 band, u64 stamp)
 	}
 }
 
-static void add_task(struct gsc_band *band, struct queues *queues, const struct gsc_task *task,
-		     u64 stamp)
+static void add_client(struct queues *queues, const struct gsc_client *client, u64 band, u64 stamp)
 {
-	struct gsc_wfq_client *data = &task->client->data.wfq;
-	struct gsc_group *group = task->client->home;
+	struct gsc_group *group = client->home;
 	struct gsc_wfq_queue *queue = queue_of(group);
 
 	if (!queue->n) {
@@ -151,16 +151,9 @@ static void add_task(struct gsc_band *band, struct queues *queues, const struct 
 		queues->last = group;
 		queues->n++;
 	}
-	if (data->seen != stamp) {
-		data->seen = stamp;
-		data->want = 0;
-		queue->n++;
-		add_weight(group, GSC_WEIGHT_DEFAULT, band->data.wfq.id, stamp);
-	}
-	if (task->demand > data->want) {
-		queue->want += task->demand - data->want;
-		data->want = task->demand;
-	}
+	queue->n++;
+	queue->want += client->demand;
+	add_weight(group, GSC_WEIGHT_DEFAULT, band, stamp);
 }
 
 static u64 part_of(u32 units, u64 pace)
@@ -321,10 +314,12 @@ static void set_ranks(struct queues *queues)
 		if (queue->content)
 			continue;
 		queue->vtime -= min(surplus, queue->vtime);
-		most = virtual_ns(LAG_NS, queue->pace);
-		if (last != U64_MAX && queue->vtime > last && queue->vtime - last > most) {
-			surplus += queue->vtime - last - most;
-			queue->vtime = last + most;
+		if (queue->vtime > last) {
+			most = virtual_ns(LAG_NS, queue->pace);
+			if (queue->vtime - last > most) {
+				surplus += queue->vtime - last - most;
+				queue->vtime = last + most;
+			}
 		}
 		last = queue->vtime;
 	}
@@ -335,8 +330,8 @@ static void order(struct gsc_band *band, u64 now)
 	struct gsc_device *dev = gsc_band_device(band);
 	struct gsc_wfq_band *state = &band->data.wfq;
 	struct queues queues = { NULL, NULL, 0 };
+	struct gsc_wfq_client *data;
 	struct gsc_wfq_queue *queue;
-	struct gsc_client *client;
 	u64 stamp = ++dev->stamp;
 	struct gsc_task *task;
 	u64 longest = 0;
@@ -347,7 +342,8 @@ static void order(struct gsc_band *band, u64 now)
 	collect_usage(band, stamp);
 	/* in the order of the last decision, new ones last */
 	list_for_each_entry(task, &band->tasks, node) {
-		add_task(band, &queues, task, stamp);
+		if (gsc_is_head(task))
+			add_client(&queues, task->client, state->id, stamp);
 		if (gsc_is_block(task))
 			longest = max(longest, task->block_ns);
 	}
@@ -356,19 +352,14 @@ static void order(struct gsc_band *band, u64 now)
 	sort_queues(state, &queues, now);
 	set_ranks(&queues);
 	state->round = stamp;
-	list_for_each_entry(client, &band->active, active) {
-		queue = queue_of(client->home);
-		client->data.wfq.vtime = queue->vtime;
-		if (!client->n_tasks)
-			continue;
-		client->data.wfq.round = stamp;
-		client->data.wfq.pace = queue->pace;
-		client->data.wfq.content = queue->content;
-	}
 	list_for_each_entry(task, &band->tasks, node) {
-		task->rank = queue_of(task->client->home)->rank;
-		task->want = task->demand;
-		task->need = task->want;
+		queue = queue_of(task->client->home);
+		data = &task->client->data.wfq;
+		data->round = stamp;
+		data->vtime = queue->vtime;
+		data->pace = queue->pace;
+		data->content = queue->content;
+		gsc_ask(task, queue->rank);
 	}
 	gsc_sort(band);
 }
@@ -377,17 +368,13 @@ static void order(struct gsc_band *band, u64 now)
 static const struct gsc_task *count_units(const struct gsc_band *band, const struct gsc_task *task,
 					  u64 *units)
 {
-	u64 stamp = ++gsc_band_device(band)->stamp;
 	u32 rank = task->rank;
 
 	*units = 0;
 	for (; !list_entry_is_head(task, &band->tasks, node) && task->rank == rank;
-	     task = list_next_entry(task, node)) {
-		if (task->client->data.wfq.seen == stamp)
-			continue;
-		task->client->data.wfq.seen = stamp;
-		*units += task->client->current_units;
-	}
+	     task = list_next_entry(task, node))
+		if (gsc_is_head(task))
+			*units += task->client->current_units;
 	return task;
 }
 

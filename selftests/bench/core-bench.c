@@ -185,6 +185,7 @@ static const struct bench_case cases[] = {
 	{ "wfq-10000-active", 10000, 10000, NULL, short_kernel, 10, "wfq", false },
 	{ "wfq-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "wfq", false },
 	{ "ffs-2-active", 2, 2, NULL, short_kernel, 1000, "ffs", false },
+	{ "corun-2-active", 2, 2, NULL, short_kernel, 1000, "corun", false },
 	{ "ffs-20-active", 20, 20, NULL, short_kernel, 1000, "ffs", false },
 	{ "ffs-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "ffs", false },
 	{ "adopt-16x64", 16, 0, NULL, adopt, 1, NULL, false },

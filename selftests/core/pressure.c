@@ -218,11 +218,35 @@ static void events(void)
 	       !group[2].stats.events[GSC_EVENT_LATE]);
 }
 
+/* A trigger's window of ten seconds, in which launches wait from the second one on */
+static void sliding_window(void)
+{
+	struct gsc_window window = { 0 };
+	u64 at, grown, waited;
+
+	for (at = SEC; at <= 40 * SEC; at += SEC) {
+		waited = at - SEC;
+		grown = gsc_window_grown(&window, 10 * SEC, waited, at);
+		/* of the first window 9 s were waited, as evenly as is known */
+		if (at <= 10 * SEC)
+			EXPECT(grown == waited);
+		else if (at < 20 * SEC)
+			EXPECT(grown == at - 10 * SEC + 9 * (20 * SEC - at) / 10);
+		else
+			EXPECT(grown == 10 * SEC);
+	}
+	/* whoever looks late, after a year, has not waited for longer than a window */
+	waited += 365ULL * 86400 * SEC;
+	at += 365ULL * 86400 * SEC;
+	gsc_window_grown(&window, 10 * SEC, waited, at);
+	EXPECT(gsc_window_grown(&window, 10 * SEC, waited, at + 5 * SEC) == 5 * SEC);
+}
+
 int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(format), TEST(some_and_full), TEST(waiting_for_a_turn), TEST(averages),
-		TEST(long_times), TEST(events),
+		TEST(long_times), TEST(events), TEST(sliding_window),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

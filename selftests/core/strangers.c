@@ -380,6 +380,23 @@ static void a_client_has_a_weight(void)
 	EXPECT(client_store(0, GSC_FILE_GPU_WEIGHT, "0", true) == -EINVAL);
 }
 
+static void no_way_into_the_band_of_another(void)
+{
+	client[1].user = client[2].user = 1001;
+	for (int c = 0; c < 3; c++)
+		EXPECT(!gsc_client_attach(&client[c], &group[c], GSCHED_ATTACH_MPS, 7, clock_ns));
+	gsc_commit(&dev, clock_ns);
+	checked();
+	EXPECT(client[0].band != client[1].band && client[1].band == client[2].band);
+	/* nor when all bands are made anew */
+	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_SPATIAL, clock_ns));
+	EXPECT(client[0].band == client[1].band);
+	EXPECT(!gsc_device_set_mode(&dev, -1, clock_ns));
+	gsc_commit(&dev, clock_ns);
+	checked();
+	EXPECT(client[0].band != client[1].band && client[1].band == client[2].band);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -390,6 +407,7 @@ static const struct {
 	TEST(who_waits_for_what_follows_goes_on_below_others),
 	TEST(lower_ranks_wait_for_an_opaque_task),
 	TEST(a_client_has_a_max), TEST(a_client_has_a_priority), TEST(a_client_has_a_weight),
+	TEST(no_way_into_the_band_of_another),
 };
 
 int main(void)

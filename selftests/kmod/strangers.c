@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <grp.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include "common.h"
@@ -611,6 +612,140 @@ TEST_F(strangers, memory_is_charged)
 	EXPECT_EQ(0, end(&o));
 	while (rmdir(CG) && errno == EBUSY)
 		usleep(10000);
+}
+
+/* What a user has of 1024 where few are there: half */
+static int groups_without_end(void *arg)
+{
+	char path[64];
+	int n, err;
+
+	for (n = 0; n < 1100; n++) {
+		snprintf(path, sizeof(path), ROOT "/a/n%d", n);
+		if (mkdir(path, 0755))
+			break;
+	}
+	err = errno;
+	printf("# %d groups\n", n);
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), ROOT "/a/n%d", i);
+		rmdir(path);
+	}
+	return n > 256 && n <= 512 ? -err : -1;
+}
+
+TEST_F_TIMEOUT(strangers, groups, 180)
+{
+	ASSERT_EQ(0, put("65534", ROOT "/a/owner"));
+	EXPECT_EQ(-EDQUOT, as_nobody(groups_without_end, NULL));
+}
+
+static int bindings_without_end(void *arg)
+{
+	static pid_t pid[1100];
+	int n, ret = 0;
+
+	for (n = 0; n < (int)ARRAY_SIZE(pid) && !ret; n++) {
+		pid[n] = fork();
+		if (pid[n] < 0)
+			break;
+		if (!pid[n]) {
+			pause();
+			_exit(0);
+		}
+		ret = put_pid(pid[n], ROOT "/a/procs");
+	}
+	printf("# %d bindings\n", n - 1);
+	for (int i = 0; i < n; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	return n > 256 && n <= 513 ? ret : -1;
+}
+
+TEST_F_TIMEOUT(strangers, bindings, 180)
+{
+	ASSERT_EQ(0, put("65534", ROOT "/a/owner"));
+	EXPECT_EQ(-EDQUOT, as_nobody(bindings_without_end, NULL));
+	/* they are gone, and so are their bindings */
+	slurp(self->text, sizeof(self->text), ROOT "/a/procs");
+	EXPECT_STREQ("", self->text);
+}
+
+/* Is the last one of a chain of @left forks in the group of the first one? */
+static int last_of_chain(int left)
+{
+	char text[256];
+	int status;
+	pid_t pid;
+
+	if (!left) {
+		if (attach(gopen(), 0))
+			return 3;
+		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
+		return !strcmp(text, "a") ? 1 : !strcmp(text, "/") ? 0 : 4;
+	}
+	pid = fork();
+	if (!pid)
+		_exit(last_of_chain(left - 1));
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 5;
+}
+
+static int chain(int length)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(put("0", ROOT "/a/procs") ? 6 : last_of_chain(length));
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 7;
+}
+
+/* Nobody walks further than that with the lock held */
+TEST_F_TIMEOUT(strangers, ancestors, 120)
+{
+	EXPECT_EQ(1, chain(3));
+	EXPECT_EQ(1, chain(250));
+	EXPECT_EQ(0, chain(260));
+}
+
+/* A user of a namespace that user 1000 made: the parent maps it */
+static int another_self(int from, int to)
+{
+	if (unshare(CLONE_NEWUSER)) {
+		tell(to, errno);
+		return 0;
+	}
+	tell(to, 0);
+	if (hear(from) || setresgid(3, 3, 3) || setresuid(3, 3, 3))
+		return 1;
+	tell(to, attach(gopen(), 0));
+	hear(from);
+	return 0;
+}
+
+TEST_F(strangers, users_of_a_namespace)
+{
+	struct other first, second;
+	int ret;
+
+	ASSERT_EQ(0, put("2", SYSFS "/" DEV_NAME "/clients_max"));
+	first = start(1000, attached);
+	EXPECT_EQ(0, hear(first.from));
+	second = start(1000, another_self);
+	ret = hear(second.from);
+	if (ret) {
+		end(&second);
+		end(&first);
+		SKIP(return, "no user namespaces: %d", ret);
+	}
+	EXPECT_EQ(0, put("0 100000 10", "/proc/%d/uid_map", second.pid));
+	EXPECT_EQ(0, put("3 65534 1", "/proc/%d/gid_map", second.pid));
+	tell(second.to, 0);
+	/* one user has one of two places, by whatever number */
+	EXPECT_EQ(-EDQUOT, hear(second.from));
+	EXPECT_EQ(0, end(&second));
+	EXPECT_EQ(0, end(&first));
 }
 
 TEST_HARNESS_MAIN

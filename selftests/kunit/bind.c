@@ -159,6 +159,20 @@ static void become_again(const struct cred *old)
 	rcu_barrier();
 }
 
+/* Users of a namespace count as the one who made it, if that is not root */
+static void users_of_a_namespace_are_one(struct kunit *test)
+{
+	const struct cred *old = become(test, KUIDT_INIT(100003), KUIDT_INIT(100003));
+	kuid_t as_root_made = gsched_current_user(), as_made;
+
+	below.owner = STRANGER;
+	as_made = gsched_current_user();
+	below.owner = GLOBAL_ROOT_UID;
+	become_again(old);
+	KUNIT_EXPECT_EQ(test, __kuid_val(as_root_made), 100003);
+	KUNIT_EXPECT_EQ(test, __kuid_val(as_made), __kuid_val(STRANGER));
+}
+
 static void namespace_root_is_no_administrator(struct kunit *test)
 {
 	struct gsched_device *dev = test->priv;
@@ -219,6 +233,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(nearest_bound_ancestor_counts),
 	KUNIT_CASE(numbers_that_no_process_has),
 	KUNIT_CASE(process_that_is_gone),
+	KUNIT_CASE(users_of_a_namespace_are_one),
 	KUNIT_CASE(namespace_root_is_no_administrator),
 	KUNIT_CASE(namespace_root_has_a_users_share),
 	KUNIT_CASE(set_user_id_writes_nothing),

@@ -19,6 +19,7 @@ EXPORT_SYMBOL_GPL(gsched_client_detach);
 EXPORT_SYMBOL_GPL(gsched_client_new);
 EXPORT_SYMBOL_GPL(gsched_client_submit);
 EXPORT_SYMBOL_GPL(gsched_core_ops);
+EXPORT_SYMBOL_GPL(gsched_current_user);
 EXPORT_SYMBOL_GPL(gsched_device_add);
 EXPORT_SYMBOL_GPL(gsched_device_del);
 EXPORT_SYMBOL_GPL(gsched_device_expired);

@@ -146,9 +146,9 @@ struct gsched_device_del {
  * @priority: out: gpu.priority of the group, for the choice of stream priorities
  * @__reserved: must be 0
  * @channel_group: in: any number that is the same for processes in one hardware channel group (an
- *	MPS server and its clients) and different for others. 0: a group of its own, or not known:
- *	with GSCHED_ATTACH_MPS clients of group 0 count as one. A hint: it only decides whom this
- *	client shares with in space
+ *	MPS server and its clients) and different for others. The same number of another user is
+ *	another group. 0: a group of its own, or not known: with GSCHED_ATTACH_MPS clients of group 0
+ *	count as one. A hint: it only decides whom this client shares with in space
  *
  * The group is the deepest one that is bound to the process (procs, also through its ancestors) or
  * to its cgroup; else the root group. Both mappings may be pinned for long (pin_user_pages_fast
