@@ -8,6 +8,9 @@
  * - in the kernel: all other variables and dynamic shared memory move by exactly that;
  * - in the module they stand behind its other variables: only dynamic shared memory moves.
  *
+ * Where static shared memory has no room for $#me, it stands behind the program's dynamic shared
+ * memory, and moves nothing: $#me is then a register with its address (gsr_dynamic_shared()).
+ *
  * In: struct gsr_own, what the passes use. Out: declarations and their sizes, or a refusal where
  * there is no room. Assumes that the kernel's own declarations are in its text.
  */
@@ -27,7 +30,8 @@ static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own,
 {
 	unsigned int n = 0;
 
-	part[n++] = (struct part){ "$#me", GSR_TASK_SIZE };
+	if (!own->behind)
+		part[n++] = (struct part){ "$#me", GSR_TASK_SIZE };
 	if (own->mbarriers)
 		part[n++] = (struct part){ "#mbarriers", LIST_SIZE };
 	if (own->ended)
@@ -85,6 +89,23 @@ void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gs
 				   gsr_sprintf(p->arena, ".shared .align %u .b8 %s[%u];",
 					       own->inside && own->aligned && !i ? GSR_ALIGNED : 16,
 					       part[i].name, part[i].size));
+	if (own->behind)
+		gsr_insert_format(p, f, at, gsr_find_behind, GSR_TASK_SIZE);
+}
+
+struct gsr_var *gsr_own_dynamic(struct gsr_pass *p)
+{
+	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
+
+	*v = (struct gsr_var){
+		.linkage = "extern",
+		.space = "shared",
+		.align = 16,
+		.type = "b8",
+		.name = gsr_expand(p, "#dynamic"),
+		.n_dims = 1,
+	};
+	return v;
 }
 
 struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, bool wide,
@@ -134,20 +155,21 @@ static uint64_t static_shared(const struct gsr_closure *c)
 	return size;
 }
 
-const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more)
+const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more,
+			    bool behind)
 {
-	uint64_t shared = static_shared(c) + more;
+	uint64_t shared = static_shared(c);
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed) {
-			shared += 4 * (GSR_MBARRIERS_MAX + 1);
+			more += LIST_SIZE;
 			break;
 		}
-	shared += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
-		  (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
-		  (c->fns[0]->warpsync ? p->warpsync_size : 0);
-	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
+	more += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
+		(c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
+		(c->fns[0]->warpsync ? p->warpsync_size : 0) + (behind ? 0 : GSR_TASK_SIZE);
+	if (shared + UP(more, 16) + (more ? 16 : 0) > SHARED_MAX)
 		return gsr_sprintf(p->arena,
 				   "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);
