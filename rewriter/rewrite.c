@@ -222,7 +222,7 @@ static bool functions_name_own(const struct gsr_closure *c, bool ids)
 	return false;
 }
 
-/* Nothing else of the twin's own may move what must stay aligned */
+/* The program does not see that there is more dynamic shared memory */
 static bool may_stand_behind(const struct gsr_closure *c, const struct gsr_own *own)
 {
 	unsigned int i;
@@ -230,7 +230,7 @@ static bool may_stand_behind(const struct gsr_closure *c, const struct gsr_own *
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->reads_dynamic)
 			return false;
-	return own->inside && !(own->aligned && (own->own_warpsync || c->fns[0]->mbarriers));
+	return own->inside;
 }
 
 /*
@@ -253,7 +253,7 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 						   own->inside	 ? GSR_ALIGNED :
 								   GSR_OWN_MAX * GSR_ALIGNED),
 			      false);
-	if (why && may_stand_behind(c, own) && !gsr_shared_room(p, c, own->own_warpsync, true)) {
+	if (why && may_stand_behind(c, own) && !gsr_shared_room(p, c, 0, true)) {
 		own->behind = true;
 		own->aligned = false;
 		return NULL;
@@ -525,7 +525,7 @@ static const char *declare_shared(struct twin *t)
 	own->warpsync = t->fn->warpsync;
 	own->ended = gsr_functions_exit(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
-	t->k->dynamic_shared = own->behind ? GSR_TASK_SIZE : 0;
+	t->k->dynamic_shared = own->behind ? gsr_own_bytes(&j->p, own, false) : 0;
 	j->common.dynamic |= own->behind;
 	add_parameters(&j->p, t->fn->f, t->k->n_references);
 	if (!own->inside) {
@@ -667,7 +667,8 @@ static void rewrite_module(struct job *j)
 		closures[n++] = t.c;
 	}
 	for (i = 0; i < n; i++)
-		twins[i]->static_shared = gsr_own_bytes(p, &own[i], j->common.wide);
+		twins[i]->static_shared =
+			own[i].behind ? 0 : gsr_own_bytes(p, &own[i], j->common.wide);
 	if (!n)
 		return;
 	j->printed = *p->m;

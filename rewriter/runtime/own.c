@@ -8,8 +8,9 @@
  * - in the kernel: all other variables and dynamic shared memory move by exactly that;
  * - in the module they stand behind its other variables: only dynamic shared memory moves.
  *
- * Where static shared memory has no room for $#me, it stands behind the program's dynamic shared
- * memory, and moves nothing: $#me is then a register with its address (gsr_dynamic_shared()).
+ * Where static shared memory has no room for those in the kernel, they stand behind the program's
+ * dynamic shared memory, and move nothing: the names are then registers with the addresses
+ * (gsr_dynamic_shared()).
  *
  * In: struct gsr_own, what the passes use. Out: declarations and their sizes, or a refusal where
  * there is no room. Assumes that the kernel's own declarations are in its text.
@@ -30,8 +31,7 @@ static unsigned int parts(const struct gsr_pass *p, const struct gsr_own *own,
 {
 	unsigned int n = 0;
 
-	if (!own->behind)
-		part[n++] = (struct part){ "$#me", GSR_TASK_SIZE };
+	part[n++] = (struct part){ "$#me", GSR_TASK_SIZE };
 	if (own->mbarriers)
 		part[n++] = (struct part){ "#mbarriers", LIST_SIZE };
 	if (own->ended)
@@ -68,11 +68,26 @@ unsigned int gsr_own_bytes(const struct gsr_pass *p, const struct gsr_own *own, 
 
 	if (own->inside && own->aligned)
 		return fill_up(part, n);
-	for (i = 0; i < n; i++)
+	for (i = 0; own->behind && i < n; i++)
+		sum += UP(part[i].size, 16);
+	for (i = 0; !own->behind && i < n; i++)
 		sum += wide && !own->inside && strcmp(part[i].name, "#own_gathers") ?
 			       UP(part[i].size, GSR_ALIGNED) :
 			       part[i].size;
 	return sum;
+}
+
+/* The first part is $#me */
+static void find_behind(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			const struct gsr_own *own, const struct part *part, unsigned int n)
+{
+	unsigned int i, offset = 0;
+
+	gsr_insert_format(p, f, at, gsr_find_me, gsr_own_bytes(p, own, false));
+	for (i = 1; i < n; i++) {
+		offset += UP(part[i - 1].size, 16);
+		gsr_insert_format(p, f, at, gsr_find_part, part[i].name, offset);
+	}
 }
 
 void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gsr_own *own)
@@ -81,6 +96,10 @@ void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gs
 	struct part part[GSR_OWN_MAX];
 	unsigned int n = parts(p, own, part), i;
 
+	if (own->behind) {
+		find_behind(p, f, at, own, part, n);
+		return;
+	}
 	if (own->inside && own->aligned)
 		fill_up(part, n);
 	for (i = 0; i < n; i++)
@@ -89,8 +108,6 @@ void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gs
 				   gsr_sprintf(p->arena, ".shared .align %u .b8 %s[%u];",
 					       own->inside && own->aligned && !i ? GSR_ALIGNED : 16,
 					       part[i].name, part[i].size));
-	if (own->behind)
-		gsr_insert_format(p, f, at, gsr_find_behind, GSR_TASK_SIZE);
 }
 
 struct gsr_var *gsr_own_dynamic(struct gsr_pass *p)
@@ -168,8 +185,8 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 		}
 	more += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
 		(c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
-		(c->fns[0]->warpsync ? p->warpsync_size : 0) + (behind ? 0 : GSR_TASK_SIZE);
-	if (shared + UP(more, 16) + (more ? 16 : 0) > SHARED_MAX)
+		(c->fns[0]->warpsync ? p->warpsync_size : 0) + GSR_TASK_SIZE + 16;
+	if (shared + (behind ? 0 : more) > SHARED_MAX)
 		return gsr_sprintf(p->arena,
 				   "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);
