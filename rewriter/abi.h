@@ -5,8 +5,9 @@
  * A rewritten kernel "K" is the entry "K" GSR_SUFFIX. It has K's parameters and one more at the
  * end, struct gsr_launch by value (align 16); in front of that, if K names texture or surface
  * references, a handle (u64) for each. It is launched with any number of thread blocks in x (the
- * workers; y = z = 1), K's block size and K's dynamic shared memory. Offsets below are written into
- * PTX by the rewriter, so they are fixed by assertion.
+ * workers; y = z = 1), K's block size and K's dynamic shared memory, behind which the twin may need
+ * more (gsr_dynamic_shared()). Offsets below are written into PTX by the rewriter, so they are
+ * fixed by assertion.
  *
  * What a worker does. Thread 0 starts for all and fetches first, then the first warp to finish
  * does, in a resumable twin thread 0; the others wait at a barrier and read the result from shared
@@ -73,7 +74,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		21	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		22	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16

@@ -70,6 +70,8 @@ static void add_shared(struct gsr_pass *p, const struct gsr_common *common, stru
 	for (i = p->m->first; i && common->wide; i = i->next)
 		if (i->kind == GSR_ITEM_VAR && is_shared(i->var) && *gsr_intern_mark(i->var->name))
 			append_item(p, out, GSR_ITEM_VAR)->var = i->var;
+	if (common->dynamic)
+		append_item(p, out, GSR_ITEM_VAR)->var = gsr_own_dynamic(p);
 	if (!common->needed)
 		return;
 	vars = gsr_own_module(p, &common->own, common->wide, &n);

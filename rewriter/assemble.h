@@ -10,6 +10,7 @@ struct gsr_common {
 	struct gsr_own own;		/* what some twin needs there */
 	bool needed;			/* some twin needs any */
 	bool wide;			/* they are aligned to GSR_ALIGNED */
+	bool dynamic;			/* some twin names dynamic shared memory */
 	bool lines;			/* line information is kept */
 };
 

@@ -20,14 +20,15 @@
 #include "gsr.h"
 
 #define MAGIC		"GSRD"
-#define FORMAT		2
+#define FORMAT		3
 #define SIZE_MOST	(1u << 20)	/* of parameters; kernels that claim more have no twin */
 #define FIXED_MOST	((1u << 20) - 1)
 #define THREAD_MOST	((1u << 16) - 1)
+#define DYNAMIC_MOST	((1u << 16) - 1)
 
 /* No member of these lists takes fewer bytes: it bounds how many the rest of the input can hold. */
 #define VARIABLE_LEAST	16
-#define KERNEL_LEAST	64
+#define KERNEL_LEAST	68
 #define REFERENCE_LEAST	5
 #define INDEX_LEAST	4
 #define PARAM_LEAST	8
@@ -247,6 +248,7 @@ static void kernel(struct io *io, struct gsr_kernel *k, unsigned int n_variables
 	flag(io, &k->warp_rows);
 	flag(io, &k->waits);
 	u32(io, &k->static_shared, UINT32_MAX);
+	u32(io, &k->dynamic_shared, DYNAMIC_MOST);
 	for (i = 0; i < GSR_INSERTIONS; i++)
 		u32(io, &k->inserted[i], UINT32_MAX);
 	u32(io, &k->sites, UINT32_MAX);

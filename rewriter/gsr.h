@@ -76,6 +76,7 @@ struct gsr_kernel {
 	bool waits;			/* it may wait for other blocks: only the counter's order
 					 * runs those that it waits for */
 	unsigned int static_shared;	/* bytes added */
+	unsigned int dynamic_shared;	/* bytes added behind the program's: gsr_dynamic_shared() */
 	unsigned int inserted[GSR_INSERTIONS];	/* instructions */
 	unsigned int sites;		/* barriers and warp-wide instructions that became meetings
 					 * at the end of the body, or in shared memory */
@@ -174,6 +175,15 @@ struct gsr_options {
 
 /* Name of the @i-th pass that a kernel goes through, from 0 on; NULL: there are no more */
 const char *gsr_pass_name(unsigned int i);
+
+/*
+ * Dynamic shared memory of the twin where the program gives the original @dynamic bytes. Where
+ * static shared memory has no room for the twin's words they stand at its end.
+ */
+static inline size_t gsr_dynamic_shared(const struct gsr_kernel *k, size_t dynamic)
+{
+	return k->dynamic_shared ? (dynamic + 15) / 16 * 16 + k->dynamic_shared : dynamic;
+}
 
 /*
  * struct gsr_launch.save_stride for blocks of @threads with @dynamic bytes of dynamic shared memory

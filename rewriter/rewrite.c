@@ -141,7 +141,7 @@ static const char *check_kernel(struct gsr_pass *p, struct gsr_fn *fn, struct gs
 		if (!why)
 			why = gsr_mbarriers_refusal(p, c);
 		if (!why)
-			why = gsr_shared_room(p, c, 0);
+			why = gsr_shared_room(p, c, 0, true);
 		if (!why)
 			why = gsr_barriers(c, end, &wants);
 		/* handles of textures are parameters of the kernel */
@@ -222,12 +222,24 @@ static bool functions_name_own(const struct gsr_closure *c, bool ids)
 	return false;
 }
 
+/* The program does not see that there is more dynamic shared memory */
+static bool may_stand_behind(const struct gsr_closure *c, const struct gsr_own *own)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->fns[i]->reads_dynamic)
+			return false;
+	return own->inside;
+}
+
 /*
  * Where the twin's own shared variables are declared, and how they are aligned; a refusal or NULL
  */
 static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_own *own,
 			     bool ids)
 {
+	const char *why;
 	unsigned int i;
 
 	own->inside = !functions_name_own(c, ids);
@@ -236,10 +248,17 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 		if (c->fns[i]->keeps_shared)
 			return "relies on how shared memory is aligned, beside functions with "
 			       "shared variables of their own";
-	return gsr_shared_room(p, c,
-			       own->own_warpsync + (!own->aligned ? 0 :
-						    own->inside	  ? GSR_ALIGNED :
-								    GSR_OWN_MAX * GSR_ALIGNED));
+	why = gsr_shared_room(p, c,
+			      own->own_warpsync + (!own->aligned ? 0 :
+						   own->inside	 ? GSR_ALIGNED :
+								   GSR_OWN_MAX * GSR_ALIGNED),
+			      false);
+	if (why && may_stand_behind(c, own) && !gsr_shared_room(p, c, 0, true)) {
+		own->behind = true;
+		own->aligned = false;
+		return NULL;
+	}
+	return why;
 }
 
 /* ---- one kernel ---- */
@@ -394,6 +413,7 @@ static const char *plan_resume(struct twin *t)
 		plan_points(t);
 	}
 	if (t->resume) {
+		t->resume->behind = t->own->behind;
 		k->restarts = t->resume->restart;
 		k->resume_points = t->resume->n_points;
 		k->save_fixed = t->resume->fixed;
@@ -505,6 +525,8 @@ static const char *declare_shared(struct twin *t)
 	own->warpsync = t->fn->warpsync;
 	own->ended = gsr_functions_exit(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
+	t->k->dynamic_shared = own->behind ? gsr_own_bytes(&j->p, own, false) : 0;
+	j->common.dynamic |= own->behind;
 	add_parameters(&j->p, t->fn->f, t->k->n_references);
 	if (!own->inside) {
 		j->common.needed = true;
@@ -645,7 +667,8 @@ static void rewrite_module(struct job *j)
 		closures[n++] = t.c;
 	}
 	for (i = 0; i < n; i++)
-		twins[i]->static_shared = gsr_own_bytes(p, &own[i], j->common.wide);
+		twins[i]->static_shared =
+			own[i].behind ? 0 : gsr_own_bytes(p, &own[i], j->common.wide);
 	if (!n)
 		return;
 	j->printed = *p->m;

@@ -135,6 +135,8 @@ static void note_special(struct scan *s, const char *name)
 		       "launches of a task", name);
 	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
 		refuse(s, "reads the size of shared memory (%s)", name);
+	else if (!strcmp(name, "%dynamic_smem_size"))
+		s->fn->reads_dynamic = true;
 }
 
 static void scan_operand(struct scan *s, const struct gsr_operand *o)

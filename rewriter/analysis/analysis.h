@@ -69,6 +69,7 @@ struct gsr_fn {
 	bool indirect;			/* indirect calls */
 	bool address_taken;		/* code, and not only an initializer, takes its address */
 	bool takes_address;		/* it takes the address of a function */
+	bool reads_dynamic;		/* the size of dynamic shared memory */
 	bool constants;			/* instructions for constant memory */
 	bool shared;			/* instructions for shared memory, or shared variables */
 	bool keeps_shared;		/* shared variables declared in it */

@@ -8,6 +8,10 @@
  * - in the kernel: all other variables and dynamic shared memory move by exactly that;
  * - in the module they stand behind its other variables: only dynamic shared memory moves.
  *
+ * Where static shared memory has no room for those in the kernel, they stand behind the program's
+ * dynamic shared memory, and move nothing: the names are then registers with the addresses
+ * (gsr_dynamic_shared()).
+ *
  * In: struct gsr_own, what the passes use. Out: declarations and their sizes, or a refusal where
  * there is no room. Assumes that the kernel's own declarations are in its text.
  */
@@ -64,11 +68,26 @@ unsigned int gsr_own_bytes(const struct gsr_pass *p, const struct gsr_own *own, 
 
 	if (own->inside && own->aligned)
 		return fill_up(part, n);
-	for (i = 0; i < n; i++)
+	for (i = 0; own->behind && i < n; i++)
+		sum += UP(part[i].size, 16);
+	for (i = 0; !own->behind && i < n; i++)
 		sum += wide && !own->inside && strcmp(part[i].name, "#own_gathers") ?
 			       UP(part[i].size, GSR_ALIGNED) :
 			       part[i].size;
 	return sum;
+}
+
+/* The first part is $#me */
+static void find_behind(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			const struct gsr_own *own, const struct part *part, unsigned int n)
+{
+	unsigned int i, offset = 0;
+
+	gsr_insert_format(p, f, at, gsr_find_me, gsr_own_bytes(p, own, false));
+	for (i = 1; i < n; i++) {
+		offset += UP(part[i - 1].size, 16);
+		gsr_insert_format(p, f, at, gsr_find_part, part[i].name, offset);
+	}
 }
 
 void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gsr_own *own)
@@ -77,6 +96,10 @@ void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gs
 	struct part part[GSR_OWN_MAX];
 	unsigned int n = parts(p, own, part), i;
 
+	if (own->behind) {
+		find_behind(p, f, at, own, part, n);
+		return;
+	}
 	if (own->inside && own->aligned)
 		fill_up(part, n);
 	for (i = 0; i < n; i++)
@@ -85,6 +108,21 @@ void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gs
 				   gsr_sprintf(p->arena, ".shared .align %u .b8 %s[%u];",
 					       own->inside && own->aligned && !i ? GSR_ALIGNED : 16,
 					       part[i].name, part[i].size));
+}
+
+struct gsr_var *gsr_own_dynamic(struct gsr_pass *p)
+{
+	struct gsr_var *v = gsr_alloc(p->arena, sizeof(*v));
+
+	*v = (struct gsr_var){
+		.linkage = "extern",
+		.space = "shared",
+		.align = 16,
+		.type = "b8",
+		.name = gsr_expand(p, "#dynamic"),
+		.n_dims = 1,
+	};
+	return v;
 }
 
 struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, bool wide,
@@ -134,20 +172,21 @@ static uint64_t static_shared(const struct gsr_closure *c)
 	return size;
 }
 
-const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more)
+const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more,
+			    bool behind)
 {
-	uint64_t shared = static_shared(c) + more;
+	uint64_t shared = static_shared(c);
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
 		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed) {
-			shared += 4 * (GSR_MBARRIERS_MAX + 1);
+			more += LIST_SIZE;
 			break;
 		}
-	shared += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
-		  (c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
-		  (c->fns[0]->warpsync ? p->warpsync_size : 0);
-	if (shared + GSR_TASK_SIZE + 16 > SHARED_MAX)
+	more += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
+		(c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
+		(c->fns[0]->warpsync ? p->warpsync_size : 0) + GSR_TASK_SIZE + 16;
+	if (shared + (behind ? 0 : more) > SHARED_MAX)
 		return gsr_sprintf(p->arena,
 				   "%llu bytes of static shared memory leave no room for ours",
 				   (unsigned long long)shared);

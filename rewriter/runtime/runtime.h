@@ -36,15 +36,21 @@ struct gsr_own {
 	unsigned int own_warpsync;	/* bytes for software warp syncs of the kernel alone */
 	bool aligned;			/* the kernel relies on the alignment of shared memory */
 	bool inside;			/* functions do not name them: the kernel has them */
+	bool behind;			/* likewise, behind dynamic shared memory */
 };
-/* @wide: those of the module are aligned to GSR_ALIGNED */
+/* @wide: those of the module are aligned to GSR_ALIGNED. Of .behind: of dynamic memory */
 unsigned int gsr_own_bytes(const struct gsr_pass *p, const struct gsr_own *own, bool wide);
 void gsr_own_declare(struct gsr_pass *p, struct gsr_function *f, const struct gsr_own *own);
 struct gsr_var **gsr_own_module(struct gsr_pass *p, const struct gsr_own *own, bool wide,
 				unsigned int *n);
+struct gsr_var *gsr_own_dynamic(struct gsr_pass *p);	/* for .behind: names dynamic memory */
 
-/* Is there room for the static shared memory of the kernel and @more bytes? A refusal or NULL */
-const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more);
+/*
+ * Is there room for the static shared memory of the kernel and of the twin with @more bytes? With
+ * @behind the twin needs none. A refusal or NULL
+ */
+const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, unsigned int more,
+			    bool behind);
 
 /*
  * loop.c: polls the window; any thread may execute it. Jumps to label @inside unless the window
@@ -67,6 +73,7 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 /* loop.ptx */
 extern const char gsr_not_first[];	/* sets %#p0 unless the thread is thread 0 */
 extern const char gsr_converge_and_sync[];	/* a format: %d is the barrier */
+extern const char gsr_find_me[], gsr_find_part[];	/* formats for own.c */
 
 /*
  * suspend.c, for resumable twins: the checks at resume points; taking a suspended block-task; the

@@ -99,7 +99,11 @@ unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct g
 static unsigned int insert_locate(struct gsr_pass *p, struct gsr_function *f,
 				  const struct gsr_resume *r)
 {
-	return gsr_insert_format(p, f, NULL, locate_thread, r->fixed);
+	unsigned int n = gsr_insert_text(p, f, NULL, locate_record);
+
+	if (r->behind)
+		n += gsr_insert_format(p, f, NULL, "sub.u32 %%#4, %%#4, %u;\n", GSR_TASK_SIZE);
+	return n + gsr_insert_format(p, f, NULL, locate_thread, r->fixed);
 }
 
 static unsigned int save_register(struct gsr_pass *p, struct gsr_function *f, const char *reg,

@@ -102,7 +102,9 @@ static void print_block(const struct gsr_rewrite *rw, const struct gsr_kernel *k
 	for (i = 0; i < GSR_INSERTIONS; i++)
 		if (k->inserted[i])
 			printf("%s %u %s", n++ ? "," : "", k->inserted[i], what[i]);
-	printf("; %u bytes of shared memory\n", k->static_shared);
+	printf("; %u bytes of %sshared memory\n",
+	       k->dynamic_shared ? k->dynamic_shared : k->static_shared,
+	       k->dynamic_shared ? "dynamic " : "");
 	printf("  %u barriers, %u returns became jumps", k->barriers, k->returns);
 	if (k->early_return)
 		printf("; threads may finish early: %u places where the finished take part",

@@ -115,6 +115,7 @@ static bool add_kernel(cJSON *list, const struct gsr_kernel *k)
 	       cJSON_AddBoolToObject(o, "warp_rows", k->warp_rows) &&
 	       cJSON_AddBoolToObject(o, "waits", k->waits) &&
 	       cJSON_AddNumberToObject(o, "static_shared", k->static_shared) &&
+	       cJSON_AddNumberToObject(o, "dynamic_shared", k->dynamic_shared) &&
 	       cJSON_AddNumberToObject(o, "sites", k->sites) && add_inserted(o, k) &&
 	       cJSON_AddNumberToObject(o, "resume_points", k->resume_points) &&
 	       cJSON_AddBoolToObject(o, "restarts", k->restarts) &&

@@ -15,6 +15,7 @@
 #define SITES_MAX	256
 #define WORDS_MAX	4096	/* of one thread */
 #define SHARED_MAX	(48u << 10)
+#define RECORD_MAX	(SHARED_MAX + sizeof(struct gsr_record))
 #define LOCAL_MAX	2048	/* bytes a thread: 4 MiB on a full SM, saved in about 0.1 ms */
 
 /*
@@ -416,7 +417,7 @@ static unsigned int add_shared(struct gsr_resume *r, const struct gsr_var *v, un
 		return at;
 	}
 	if (size > SHARED_MAX)
-		return SHARED_MAX + 1;
+		return RECORD_MAX + 1;
 	s = &r->shared[r->n_shared++];
 	s->name = v->name;
 	s->size = (unsigned int)size;
@@ -452,7 +453,7 @@ static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 				;
 			if (n == r->n_shared)
 				at = add_shared(r, v, at);
-			if (at > SHARED_MAX)
+			if (at > RECORD_MAX)
 				return "too much shared memory";
 		}
 	for (s = pl->fn->f->first; s; s = s->next) {
@@ -460,7 +461,7 @@ static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 			continue;
 		if (!strcmp(s->var->space, "shared")) {
 			at = add_shared(r, s->var, at);
-			if (at > SHARED_MAX)
+			if (at > RECORD_MAX)
 				return "too much shared memory";
 		} else if (!strcmp(s->var->space, "local")) {
 			struct gsr_saved *l = &r->local[r->n_local++];

@@ -47,6 +47,7 @@ struct gsr_resume {
 	struct gsr_saved *shared, *local;
 	unsigned int n_shared, n_local;
 	const char *dynamic;		/* a name of dynamic shared memory, or NULL */
+	bool behind;			/* $#me stands behind that (own.c) */
 	unsigned int fixed;		/* bytes of a record in front of dynamic shared memory */
 	unsigned int words;		/* of 32 bits per thread; the first: its point */
 	int id;				/* the twin's own barrier */

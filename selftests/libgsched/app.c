@@ -329,6 +329,34 @@ static void packed(CUmodule m)
 	show("packed", hash_of(args.out, 16 * 12 * THREADS));
 }
 
+/* Static shared memory is full; then dynamic shared memory beside it */
+static void full(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1,
+	};
+	uint32_t n = N, d = 0;
+	void *params[] = { &p, &n, &d };
+	CUfunction f;
+	int i;
+
+	DO(cuModuleGetFunction(&f, m, "full"));
+	for (i = 0; i < 6; i++) {
+		if (i == 3) {
+			d = 27;
+			DO(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+					      (int)(4 * d)));
+		}
+		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 4 * d, NULL, params, NULL));
+	}
+	config.sharedMemBytes = 4 * d;
+	DO(cuLaunchKernelEx(&config, f, params, NULL));
+	DO(cuCtxSynchronize());
+	show("full", hash_of(p, BLOCKS * THREADS));
+}
+
 static void extended(CUmodule m)
 {
 	CUdeviceptr p = buffer(BLOCKS * THREADS);
@@ -846,6 +874,8 @@ int main(int argc, char **argv)
 			chain(m);
 		else if (!strcmp(argv[i], "packed"))
 			packed(m);
+		else if (!strcmp(argv[i], "full"))
+			full(m);
 		else if (!strcmp(argv[i], "extended"))
 			extended(m);
 		else if (!strcmp(argv[i], "library"))

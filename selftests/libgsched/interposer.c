@@ -145,6 +145,26 @@ static void windows(void)
 	unsetenv("GSCHED_WORKERS");
 }
 
+/* The twins have their words behind dynamic shared memory: all launches are of tier block */
+static void full(void)
+{
+	static char *const what[] = { "full", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	stir_begin();
+	run(true, what, &r);
+	stir_end();
+	same(&r, &alone, "static shared memory is full");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   !f.cl->header.managed[GSCHED_TIER_LAUNCH],
+	   "static shared memory is full: %llu launches of tier block, %llu others",
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
+	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
+	fake_stop(&f);
+}
+
 /* The most that any task of tier block was launched with, in blocks an SM */
 static unsigned int workers_seen(const char *choice, const struct run *alone, char *const what[])
 {
@@ -957,6 +977,7 @@ int main(void)
 	no_arbiter();
 	leases();
 	windows();
+	full();
 	workers();
 	unloaded();
 	locks();

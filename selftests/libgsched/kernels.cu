@@ -46,6 +46,22 @@ extern "C" __global__ void tile(u32 *out, u32 width, u32 n, unsigned char small,
 	out[(y * gridDim.x + x) * blockDim.x + t] = shared[(t + 1) % (blockDim.x - 3)] ^ (u32)(big >> (x & 31)) ^ width;
 }
 
+// 48 KiB of static shared memory, where a twin's own words have no room; and `d` words of dynamic
+// shared memory
+extern "C" __global__ void full(u32 *out, u32 n, u32 d)
+{
+	__shared__ u32 fixed[12288];
+	extern __shared__ u32 shared[];
+	u32 t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+
+	fixed[t] = mix(out[i] ^ i, n);
+	fixed[12287 - t] = i;
+	if (t < d)
+		shared[t] = mix(i, n);
+	__syncthreads();
+	out[i] = fixed[t ^ 1] + fixed[12287 - (t ^ 2)] + (d ? shared[d - 1] : 0);
+}
+
 __device__ void count(u32 *at)
 {
 	asm volatile("red.global.add.u32 [%0], 1;" : : "l"(at));

@@ -181,7 +181,7 @@ static void limits(void)
 		.name = "k", .reason = "rewritten", .param_size = 12, .params = 2, .layout = params,
 		.references = references, .n_references = 1, .references_offset = 16,
 		.launch_offset = 32, .variables = list, .n_variables = 2, .resume_points = 3,
-		.restarts = true, .save_fixed = 64, .save_thread = 8,
+		.dynamic_shared = 128, .restarts = true, .save_fixed = 64, .save_thread = 8,
 	};
 	struct gsr_rewrite rw = {
 		.addresses = "words", .variables = variables, .n_variables = 2, .kernels = &kernel,
@@ -219,6 +219,7 @@ static void limits(void)
 	WITH(kernel.save_fixed, 1 << 20, GSR_ERR_FORMAT, "a record too large");
 	WITH(kernel.save_thread, (1 << 16) - 1, GSR_OK, "much to save");
 	WITH(kernel.save_thread, 1 << 16, GSR_ERR_FORMAT, "too much to save");
+	WITH(kernel.dynamic_shared, 1 << 16, GSR_ERR_FORMAT, "more than a block can have");
 	kernel.n_references = 0;
 	kernel.params = 0;
 	WITH(kernel.param_size, 33, GSR_ERR_FORMAT, "parameters in the launch");
@@ -241,7 +242,7 @@ static void head(void)
 {
 	static const struct { unsigned int at; uint32_t value; const char *what; } bad[] = {
 		{ 0, 0x7b7b7b7b, "another kind of file" },
-		{ 4, 3, "another form" },
+		{ 4, 4, "another form" },
 		{ 8, GSR_ABI_VERSION + 1, "another ABI" },
 		{ 14, UINT32_MAX, "four billion variables" },
 		{ 14, 4097, "too many variables" },

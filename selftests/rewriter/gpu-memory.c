@@ -286,6 +286,8 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 
 CUresult gpu_launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUstream stream)
 {
+	const size_t dynamic = f == g->pair.twin ?
+		gsr_dynamic_shared(g->pair.desc, g->t->dynamic) : g->t->dynamic;
 	const unsigned int *b = g->t->block_dim;
 	size_t size;
 	void *extra[] = {
@@ -296,7 +298,7 @@ CUresult gpu_launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUs
 	if (!pack(g, f, &size))
 		return CUDA_ERROR_INVALID_VALUE;
 	return cuLaunchKernel(f, grid[0], grid[1], grid[2], b[0], b[1], b[2],
-			      (unsigned int)g->t->dynamic, stream, NULL, size ? extra : NULL);
+			      (unsigned int)dynamic, stream, NULL, size ? extra : NULL);
 }
 
 /* Not the device's: what hangs there must not hold us up */

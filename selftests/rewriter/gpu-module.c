@@ -195,33 +195,32 @@ static int attribute(CUfunction f, CUfunction_attribute what)
 	return cuFuncGetAttribute(&v, what, f) ? -1 : v;
 }
 
-/* More than 48 KiB have to be asked for */
-static CUresult get_function(CUfunction *f, CUmodule module, const char *name,
-			     const struct test_launch *t)
+/* More than 48 KiB have to be asked for, the static ones included */
+static CUresult get_function(CUfunction *f, CUmodule module, const char *name, size_t dynamic)
 {
 	CUresult rc = cuModuleGetFunction(f, module, name);
 
-	if (!rc && t->dynamic > 48 << 10)
+	if (!rc && dynamic + (size_t)attribute(*f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) > 48 << 10)
 		rc = cuFuncSetAttribute(*f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-					(int)t->dynamic);
+					(int)dynamic);
 	return rc;
 }
 
-static int per_sm(CUfunction f, const struct test_launch *t)
+static int per_sm(CUfunction f, const struct test_launch *t, size_t dynamic)
 {
 	const unsigned int *b = t->block_dim;
 	int n = 0;
 
 	return cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, (int)(b[0] * b[1] * b[2]),
-							   t->dynamic) ? -1 : n;
+							   dynamic) ? -1 : n;
 }
 
-static void measure(CUfunction f, unsigned int which, const struct test_launch *t,
+static void measure(CUfunction f, unsigned int which, const struct test_launch *t, size_t dynamic,
 		    struct gpu_report *r)
 {
 	r->regs[which] = attribute(f, CU_FUNC_ATTRIBUTE_NUM_REGS);
 	r->local[which] = attribute(f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-	r->per_sm[which] = per_sm(f, t);
+	r->per_sm[which] = per_sm(f, t, dynamic);
 }
 
 static void dump(const struct gpu_options *o, const char *kernel, const char *suffix,
@@ -268,7 +267,7 @@ static bool load_original(const char *text, size_t size, const char *path,
 	rc = load(text, 0, &module, log, sizeof(log));
 	r->load_ns[0] = now_ns() - r->load_ns[0];
 	if (!rc)
-		rc = get_function(&out->original, module, t->kernel, t);
+		rc = get_function(&out->original, module, t->kernel, t->dynamic);
 	out->module = module;
 	if (rc)
 		snprintf(r->why, sizeof(r->why), "the original does not load: %s %s",
@@ -330,6 +329,7 @@ static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out,
 		      struct gpu_report *r)
 {
+	const size_t dynamic = gsr_dynamic_shared(out->desc, t->dynamic);
 	char log[1024], symbol[256];
 	int sm_regs = 0, sm_threads = 0;
 	unsigned int cap;
@@ -343,7 +343,7 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	out->twins = module;
 	snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, t->kernel);
 	if (!rc)
-		rc = get_function(&out->twin, module, symbol, t);
+		rc = get_function(&out->twin, module, symbol, dynamic);
 	if (rc) {
 		snprintf(r->why, sizeof(r->why), "the twin does not load: %s %s",
 			 gpu_error(rc), log);
@@ -351,21 +351,21 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	}
 	if (!share(module, out, r))
 		return false;
-	measure(out->twin, 1, t, r);
+	measure(out->twin, 1, t, dynamic, r);
 	cuDeviceGetAttribute(&sm_regs, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 0);
 	cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0);
 	cap = gi_register_cap((unsigned int)r->regs[0], (unsigned int)sm_regs,
 			      (unsigned int)sm_threads);
 	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) &&
-	    share(out->capped, out, r) && !get_function(&capped, out->capped, symbol, t) &&
-	    per_sm(capped, t) >= r->per_sm[0] &&
+	    share(out->capped, out, r) && !get_function(&capped, out->capped, symbol, dynamic) &&
+	    per_sm(capped, t, dynamic) >= r->per_sm[0] &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
 	    attribute(out->twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)) {
 		snprintf(r->note, sizeof(r->note), "without a cap the twin has %d registers and %d "
 			 "blocks per SM", r->regs[1], r->per_sm[1]);
 		r->cap = cap;
 		out->twin = capped;
-		measure(capped, 1, t, r);
+		measure(capped, 1, t, dynamic, r);
 	}
 	return true;
 }
@@ -425,7 +425,7 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 	if (good)
 		good = load_original(text, size, path, t, o, out, r);
 	if (good) {
-		measure(out->original, 0, t, r);
+		measure(out->original, 0, t, t->dynamic, r);
 		dump(o, t->kernel, GSR_SUFFIX, out->rw.ptx);
 		good = load_twin(out->rw.ptx, t, out, r);
 	}

@@ -160,7 +160,8 @@ static bool tune(struct bench *b)
 	if (cuDeviceGetAttribute(&b->reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
 				 dev))
 		b->reserved = 0;
-	b->shared = (unsigned int)shared + (unsigned int)g->t->dynamic;
+	b->shared = (unsigned int)shared +
+		    (unsigned int)gsr_dynamic_shared(g->pair.desc, g->t->dynamic);
 	for (i = 0; g->o->tune && !g->o->resumable && i < TUNING_MAX && gi_tune_tries(&b->tune);
 	     i++) {
 		snprintf(g->r->stage, sizeof(g->r->stage),

@@ -263,6 +263,15 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "leaves: with what lanes gather in");
 		ok((k = find_kernel(rw, "looks_away")) && k->static_shared == 128,
 		   "looks_away: needs nothing more");
+	} else if (strstr(path, "full.ptx")) {
+		ok((k = find_kernel(rw, "ends_early")) && !k->static_shared &&
+		   k->dynamic_shared == 128 && gsr_dynamic_shared(k, 100) == 112 + 128,
+		   "ends_early: its words stand behind dynamic shared memory");
+		ok((k = find_kernel(rw, "with_dynamic")) && !k->static_shared &&
+		   k->dynamic_shared == 128, "with_dynamic: behind the program's");
+		ok((k = find_kernel(rw, "with_more")) && !k->static_shared &&
+		   k->dynamic_shared == 128 + 496 + 32 * 136,
+		   "with_more: with the list of mbarriers and what lanes gather in");
 	} else if (strstr(path, "gathers.ptx")) {
 		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136,
 		   "bounded: words for the warps that there may be");

@@ -562,8 +562,9 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	const struct vgpu_kernel_info *info = vgpu_kernel_info(k);
 	unsigned int total = t->grid[0] * t->grid[1] * t->grid[2], workers, i;
 	uint8_t *params = calloc(1, info->param_size + 16);
-	struct vgpu_launch l = { .kernel = k, .dynamic_shared = t->dynamic, .params = params,
-				 .seed = roll64() | 1, .watch = vgpu_watch_new() };
+	struct vgpu_launch l = { .kernel = k, .params = params, .seed = roll64() | 1,
+				 .dynamic_shared = gsr_dynamic_shared(g, t->dynamic),
+				 .watch = vgpu_watch_new() };
 	struct sim s = { .sms = 1 + roll(SMS_MAX), .per_sm = 1 + roll(4) };
 	bool good = params && l.watch && params_fill(params, info, t, m, why, size);
 	struct gsr_launch a;

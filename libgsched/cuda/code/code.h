@@ -157,6 +157,12 @@ struct gi_form {
 	_Atomic unsigned int carveout;	/* last set (gi_tune_carveout()); 0: the default */
 };
 
+/* Bytes of dynamic shared memory to launch the form with, where the program gives @dynamic */
+static inline unsigned int gi_form_dynamic(const struct gi_form *form, unsigned int dynamic)
+{
+	return (unsigned int)gsr_dynamic_shared(&form->kernel, dynamic);
+}
+
 /*
  * A kernel in one context. It is kept while it has users: launches from their lookup on, tasks,
  * jobs of the twin worker. Its memory is type-stable (reused for functions only), so that a thread
@@ -323,6 +329,12 @@ void gi_rewritten_free(struct gi_image *image);		/* all of this, with the last r
 
 /* Has the image described in the background, once. gi_lock held. */
 void gi_twin_image(struct gi_image *image, unsigned int arch);
+/*
+ * Sets on a twin what the original has. A limit of dynamic shared memory gets what the twin needs
+ * beside, if the device has so much.
+ */
+void gi_twin_set_attribute(const struct gsr_kernel *k, CUfunction twin,
+			   CUfunction_attribute attribute, int value);
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is ready */
 /* true: the form is ready; else it has been requested. */
 bool gi_form_ask(struct gi_func *fn, enum gi_form_id id);

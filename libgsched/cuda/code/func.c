@@ -416,7 +416,9 @@ unsigned int gi_form_m(struct gi_func *fn, struct gi_shape *shape, enum gi_form_
 	if (m)
 		return m - 1;
 	if (gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&got, fn->form[id].function,
-								shape->threads, shape->shared) ||
+								shape->threads,
+								gi_form_dynamic(&fn->form[id],
+										shape->shared)) ||
 	    got < 0)
 		got = 0;
 	if (got > 32)
@@ -449,8 +451,8 @@ static void apply_setting(struct gi_func *fn, const struct setting *set)
 		if (set->is_cache)
 			gi_real.cuFuncSetCacheConfig(fn->form[i].function, set->cache);
 		else
-			gi_real.cuFuncSetAttribute(fn->form[i].function, set->attribute,
-						   set->value);
+			gi_twin_set_attribute(&fn->form[i].kernel, fn->form[i].function,
+					      set->attribute, set->value);
 	}
 }
 

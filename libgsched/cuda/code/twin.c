@@ -149,11 +149,21 @@ static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *w
 	return twin;
 }
 
+void gi_twin_set_attribute(const struct gsr_kernel *k, CUfunction twin,
+			   CUfunction_attribute attribute, int value)
+{
+	int with = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 ?
+			   (int)gsr_dynamic_shared(k, (size_t)value) : value;
+
+	if (gi_real.cuFuncSetAttribute(twin, attribute, with) && with != value)
+		gi_real.cuFuncSetAttribute(twin, attribute, value);
+}
+
 /*
  * Copies the limits that the program may have set before the twin existed. Later ones come through
  * cuFuncSetAttribute().
  */
-static void copy_attributes(struct gi_func *fn, CUfunction twin)
+static void copy_attributes(struct gi_func *fn, const struct gsr_kernel *k, CUfunction twin)
 {
 	static const CUfunction_attribute what[] = {
 		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -162,12 +172,14 @@ static void copy_attributes(struct gi_func *fn, CUfunction twin)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		bool carveout = what[i] == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
 		int v, had;
 
 		if (!gi_real.cuFuncGetAttribute(&v, what[i], fn->original) &&
-		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) && v != had) {
-			gi_real.cuFuncSetAttribute(twin, what[i], v);
-			if (what[i] == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) &&
+		    (v != had || (k->dynamic_shared && !carveout))) {
+			gi_twin_set_attribute(k, twin, what[i], v);
+			if (carveout)
 				atomic_store(&fn->own_carveout, true);
 		}
 	}
@@ -219,7 +231,7 @@ static void make_form(struct gi_func *fn, enum gi_form_id id)
 		       why);
 	pthread_mutex_lock(&gi_attribute_lock);
 	if (twin) {
-		copy_attributes(fn, twin);
+		copy_attributes(fn, k, twin);
 		gi_real.cuFuncGetAttribute(&form->shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
 					   twin);
 	}

@@ -84,6 +84,7 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 			    bool *launched, bool *failed)
 {
 	const uint64_t whole = s->cx->client->sms * GSCHED_CAPSM;
+	const unsigned int dynamic = gi_form_dynamic(s->form, l->shared);
 	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
@@ -113,11 +114,12 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 
 		config.gridDimX = s->launched;
 		config.gridDimY = config.gridDimZ = 1;
+		config.sharedMemBytes = dynamic;
 		config.hStream = l->stream;
 		rc = gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
 	} else {
 		rc = gi_real.cuLaunchKernel(s->form->function, s->launched, 1, 1, l->block[0],
-					    l->block[1], l->block[2], l->shared, l->stream,
+					    l->block[1], l->block[2], dynamic, l->stream,
 					    NULL, extra);
 	}
 	if (rc)
@@ -199,7 +201,7 @@ static unsigned int carveout_for(const struct gi_client *c, const struct gi_slot
 				 enum gi_form_id which)
 {
 	unsigned int full = gi_form_m(s->fn, s->shape, which);
-	unsigned int shared = s->form->shared + s->shared;
+	unsigned int shared = s->form->shared + gi_form_dynamic(s->form, s->shared);
 
 	if (!(gi_load(&c->arb->header.flags) & GSCHED_ARB_ALONE))
 		return gi_tune_common_carveout(full, shared, c->reserved, c->sm_shared);

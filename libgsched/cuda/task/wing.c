@@ -84,20 +84,21 @@ static void set_write(CUstreamBatchMemOpParams *op, CUdeviceptr address, uint64_
 static CUresult launch_workers(const struct gi_slot *s, CUstream stream, unsigned int workers,
 			       void **extra)
 {
+	const unsigned int dynamic = gi_form_dynamic(s->form, s->shared);
 	CUlaunchAttribute attr = {
 		.id = CU_LAUNCH_ATTRIBUTE_PRIORITY,
 		.value.priority = gi_stream_priority(s->cx, s->cx->least),
 	};
 	CUlaunchConfig config = {
 		.gridDimX = workers, .gridDimY = 1, .gridDimZ = 1, .blockDimX = s->block[0],
-		.blockDimY = s->block[1], .blockDimZ = s->block[2], .sharedMemBytes = s->shared,
+		.blockDimY = s->block[1], .blockDimZ = s->block[2], .sharedMemBytes = dynamic,
 		.hStream = stream, .attrs = &attr, .numAttrs = 1,
 	};
 
 	if (attr.value.priority == s->cx->wing_priority ||
 	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
 		return gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
-					      s->block[1], s->block[2], s->shared, stream, NULL,
+					      s->block[1], s->block[2], dynamic, stream, NULL,
 					      extra);
 	return gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
 }

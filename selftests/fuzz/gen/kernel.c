@@ -439,13 +439,34 @@ static void module_vars(struct place *p)
 	}
 }
 
+/*
+ * Static shared memory of nearly 48 KiB, or all of it, which threads use at both ends: no room for
+ * the twin's own. @at: where in the kernel; chosen last, so that seeds keep their kernels.
+ */
+static void fill_static(struct place *p, struct gen_node **at)
+{
+	struct gen *g = p->g;
+	unsigned int size = 49152 - 4 * gen_roll(g, 32);
+	struct gen_node *n, *rest = *at;
+	struct place here = *p;
+
+	size -= g->shared && !g->dynamic ? (4 * g->threads + 15) / 16 * 16 : 0;
+	size -= (g->cells ? 4 * SHARED_CELLS : 0) + (g->async ? 16 * g->threads : 0);
+	here.tail = at;
+	n = gen_node(&here, -1);
+	n->next = rest;
+	L(n, ".shared .align 4 .b8 most[%u];\nshl.b32 %%t0, %%lin, 2;\nmov.u32 %%t1, most;\n"
+	  "add.u32 %%t1, %%t1, %%t0;\nst.shared.u32 [%%t1], %%lin;\n"
+	  "st.shared.u32 [%%t1+%u], %%lin;", size, (size - 4 * g->threads) / 4 * 4);
+}
+
 struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 {
 	static const struct { unsigned int arch; const char *version; } targets[] =
 		{ { 90, "9.0" }, { 75, "6.5" }, { 80, "7.4" }, { 90, "8.6" } };
 	struct gen_kernel *k = calloc(1, sizeof(*k));
 	struct gen g = { .rng = seed * 0x2545f4914f6cdd1dull ^ 0x67656e, .k = k, .o = o };
-	struct gen_node *n;
+	struct gen_node *n, **initialised;
 	struct place p = { .g = &g }, part;
 	bool dirty = false;
 	unsigned int target, cost = 0;
@@ -514,6 +535,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	if (k->launch.ordered)
 		gen_sync(&p, GEN_chain);
 	shared_init(&p, early_guard(&p));
+	initialised = p.tail;
 	/* where nothing has parted warps yet */
 	if (g.exits && o->weight[GEN_tile] && gen_once_in(&g, 4))
 		gen_sync(&p, GEN_tile);
@@ -523,5 +545,7 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	    g.full_warps && gen_once_in(&g, 3))
 		gen_sync(&p, GEN_part);
 	epilogue(&p);
+	if (gen_once_in(&g, 12))
+		fill_static(&p, initialised);
 	return k;
 }
