@@ -125,7 +125,7 @@ static void priorities(void)
 	static const char lifted[] =
 		"1: 0 0 -3\n0: 0 0 -3\n-1: -1 -1 -4\n-2: -2 -2 -4\n-3: -3 -3 -5\n-4: -4 -4 -5\n"
 		"-5: -5 -5 -5\n-6: -5 -5 -5\nnone: 0 0 -3\nset: -2 -2 -4\nout of range: 1\n"
-		"copied: -2 -2 -4\ndefault: 0 0 0\n";
+		"copied: -2 -2 -4\ndefault: 0 0 0\ngreen: -1 -1 -4\n";
 	struct run alone, r;
 
 	run(false, what, &alone);
@@ -239,6 +239,7 @@ static void default_streams(void)
 		{ "default-thread", GSCHED_LEASE_NONE, 0, 0, -3, false },
 		{ "default-ex", GSCHED_LEASE_NONE, 0, -1, -4, false },
 		{ "default-cooperative", GSCHED_LEASE_NONE, 0, 0, -3, false },
+		{ "default-old", GSCHED_LEASE_NONE, 0, 0, -3, false },
 		{ "default-null", GSCHED_LEASE_NONE, 0, 0, -3, true },
 		{ "default-late", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 0, -3, true },
 	};

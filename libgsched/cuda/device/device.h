@@ -258,6 +258,8 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbi
 
 /* Creates a stream for the program. @plain: by cuStreamCreate(), which has no priority. */
 CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool plain);
+/* The same for cuGreenCtxStreamCreate(). */
+CUresult gi_green_stream_create(CUstream *stream, CUgreenCtx green, unsigned int flags, int asked);
 /* The program is about to destroy it. */
 void gi_stream_ending(CUstream handle);
 /* Removes the streams of a context. */

@@ -566,6 +566,25 @@ CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool 
 	return rc;
 }
 
+CUresult gi_green_stream_create(CUstream *stream, CUgreenCtx green, unsigned int flags, int asked)
+{
+	int given = asked;
+	CUcontext context;
+	bool entered;
+	CUresult rc;
+
+	entered = !gi_real.cuCtxFromGreenCtx(&context, green) &&
+		  !gi_real.cuCtxPushCurrent_v2(context);
+	if (entered)
+		given = gi_stream_priority(gi_current(), asked);
+	rc = gi_real.cuGreenCtxStreamCreate(stream, green, flags, given);
+	if (!rc && entered)
+		note_stream(*stream, flags, asked, given);
+	if (entered)
+		gi_real.cuCtxPopCurrent_v2(&context);
+	return rc;
+}
+
 CUresult gi_stream_set_priority(CUstream stream, int asked)
 {
 	CUstreamAttrValue value = { .priority = asked };

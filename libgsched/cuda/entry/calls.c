@@ -404,6 +404,13 @@ CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice de
 	return gi_real.cuGreenCtxCreate(green, desc, dev, flags);
 }
 
+CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags,
+				int priority)
+{
+	GI_ENTER();
+	return gi_green_stream_create(stream, green, flags, priority);
+}
+
 /* Its context goes with it, and has a handle of its own. */
 CUresult cuGreenCtxDestroy(CUgreenCtx green)
 {
