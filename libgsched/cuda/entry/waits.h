@@ -3,12 +3,13 @@
  * The driver's calls that wait for the GPU while holding the context's lock: X(symbol, what they
  * wait for, what was measured). task/task.h explains the kinds. Measured on an H200, driver 580
  * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": assumed, not
- * measured separately. Some calls are not listed because they do not wait: allocation and
- * registration of memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's
- * function, cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and
- * sets within the device. Others are not, because they hold no lock: synchronisation, asynchronous
- * copies of pageable memory to the host. Calls that end a context drain its tasks first
- * (process/ending.c). The variants with 32-bit pointers are not managed.
+ * measured separately. cuMemFree is in entry/memory.c: it waits for the memory's context, whichever
+ * is current. Some calls are not listed because they do not wait: allocation and registration of
+ * memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's function,
+ * cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and sets within
+ * the device. Others are not, because they hold no lock: synchronisation, asynchronous copies of
+ * pageable memory to the host. Calls that end a context drain its tasks first (process/ending.c).
+ * The variants with 32-bit pointers are not managed.
  */
 #ifndef GI_WAITS_H
 #define GI_WAITS_H
@@ -17,12 +18,11 @@
 
 #define GI_WAITS_TABLE(X) \
 	/* memory */ \
-	X(cuMemFree_v2, GI_WAITS_DEVICE, "for the context") \
 	X(cuMemFreeHost, GI_WAITS_ALL, "for all contexts") \
 	X(cuMemHostUnregister, GI_WAITS_ALL, "for all contexts") \
-	X(cuArrayDestroy, GI_WAITS_DEVICE, "for the context") \
-	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "as cuArrayDestroy") \
-	X(cuMemPoolTrimTo, GI_WAITS_DEVICE, "as cuMemFree") \
+	X(cuArrayDestroy, GI_WAITS_ALL, "for its context, which need not be the current one") \
+	X(cuMipmappedArrayDestroy, GI_WAITS_ALL, "as cuArrayDestroy") \
+	X(cuMemPoolTrimTo, GI_WAITS_ALL, "as cuArrayDestroy") \
 	/* code; a library is loaded into a context when something in it is first used there */ \
 	X(cuModuleLoad, GI_WAITS_DEVICE, "for the context") \
 	X(cuModuleLoadData, GI_WAITS_DEVICE, "as cuModuleLoad") \
