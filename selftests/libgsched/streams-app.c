@@ -364,6 +364,18 @@ static void by_default(const char *how)
 	printf("%s: %d launches\n", how, launches_seen(words));
 }
 
+/* A capture that does not end, but goes with its stream, and then launches */
+static void dropped(void)
+{
+	CUstream s;
+
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	launch(s);
+	DO(cuStreamDestroy(s));
+	by_default("default-null");
+}
+
 static void say(const char *what)
 {
 	printf("%s\n", what);
@@ -728,6 +740,8 @@ int main(int argc, char **argv)
 			captured(s);
 		else if (!strcmp(argv[i], "priorities"))
 			priorities();
+		else if (!strcmp(argv[i], "dropped"))
+			dropped();
 		else
 			return 2;
 		fflush(stdout);

@@ -272,6 +272,20 @@ static void default_streams(void)
 	}
 }
 
+/* A capture is over when its stream is destroyed: twins are loaded again. */
+static void capture_dropped(void)
+{
+	static char *const what[] = { APP, "dropped", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a capture that goes with its stream");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK], "twins afterwards");
+	fake_stop(&f);
+}
+
 /* Kernels of graphs that have priorities of their own; the program sees those that it gave them. */
 static void graphs(void)
 {
@@ -683,6 +697,7 @@ int main(void)
 	priorities();
 	default_streams();
 	graphs();
+	capture_dropped();
 	late_priorities();
 	wings();
 	queues();
