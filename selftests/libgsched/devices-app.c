@@ -190,6 +190,11 @@ static void obey(char verb, struct gpu *g)
 		DO(cuMemFree(g->spare));
 		printf("freed %u\n", i);
 		break;
+	case 'p':	/* from this device to the other one, whose context is current */
+		DO(cuCtxSetCurrent(gpus[!i].ctx));
+		DO(cuMemcpyPeer(gpus[!i].spare, gpus[!i].ctx, g->spare, g->ctx, 4096));
+		printf("copied %u\n", i);
+		break;
 	case 'b':
 		launch_both();
 		printf("both %u\n", i);

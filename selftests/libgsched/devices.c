@@ -449,6 +449,7 @@ int main(void)
 	eviction();
 	locks("m1", "pinned memory of the other device can be freed");
 	locks("x0", "memory of this device can be freed in the other one's context");
+	locks("p0", "memory can be copied from this device to the other one");
 	ends();
 	both();
 	visible();

@@ -49,9 +49,8 @@
 	X(cuMemcpy3D_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
 	X(cuMemcpyHtoA_v2, GI_WAITS_STREAM, "as cuMemcpyHtoD") \
 	X(cuMemcpyAtoH_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
-	X(cuMemcpyPeer, GI_WAITS_STREAM, \
-	  "as cuMemcpyDtoH, of both contexts; only ours is looked at") \
-	X(cuMemcpy3DPeer, GI_WAITS_STREAM, "as cuMemcpyPeer") \
+	X(cuMemcpyPeer, GI_WAITS_ALL, "as cuMemcpyDtoH, in both contexts") \
+	X(cuMemcpy3DPeer, GI_WAITS_ALL, "as cuMemcpyPeer") \
 	/* sets of host memory; sets of device memory return when they are queued */ \
 	X(cuMemsetD8_v2, GI_WAITS_STREAM, "the same") \
 	X(cuMemsetD16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \
