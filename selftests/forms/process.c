@@ -364,7 +364,12 @@ static void library_path(void)
 	words_show("library-path", &words);
 }
 
-/* Threads with little stack of their own, as coroutines have */
+static void *return_at_once(void *arg)
+{
+	return arg;
+}
+
+/* Threads with little stack: some that use CUDA, and some with the least that there was */
 static void small_stacks(void)
 {
 	struct words w = { 0 };
@@ -377,6 +382,8 @@ static void small_stacks(void)
 	CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 << 10));
 	for (uint32_t k = 0; k < TURNS; k++)
 		CHECK(!pthread_create(&t, &attr, short_thread, &w) && !pthread_join(t, NULL));
+	CHECK(!pthread_attr_setstacksize(&attr, 16384));
+	CHECK(!pthread_create(&t, &attr, return_at_once, NULL) && !pthread_join(t, NULL));
 	words_show("small-stacks", &w);
 }
 
