@@ -505,6 +505,31 @@ static void capture_broken(void)
 	words_show("capture-broken", &c.w);
 }
 
+/* A capture that never ends: its stream is destroyed, or its context */
+static void capture_dropped(void)
+{
+	CUcontext ctx;
+	struct scene c;
+	CUmodule m;
+	CUstream s;
+
+	scene_begin(&c);
+	capture_begin(&c);
+	work_launch(c.f, c.s, &c.w, c.n, 1);
+	DO(cuStreamDestroy(c.s));
+	DO(cuCtxCreate(&ctx, NULL, 0, form_device));
+	DO(cuModuleLoadData(&m, form_image));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	DO(cuCtxDestroy(ctx));
+	DO(cuCtxSetCurrent(form_context));
+	for (uint32_t i = 0; i < TIMES; i++) {
+		work(c.f, NULL, &c.w, ROUNDS, i);
+		DO(cuCtxSynchronize());
+	}
+	words_show("capture-dropped", &c.w);
+}
+
 const struct form graph_forms[] = {
 	{ "graph-capture", graph_capture },
 	{ "graph-launch-many", graph_launch_many },
@@ -522,5 +547,6 @@ const struct form graph_forms[] = {
 	{ "capture-thread", capture_thread },
 	{ "capture-first", capture_first },
 	{ "capture-broken", capture_broken },
+	{ "capture-dropped", capture_dropped },
 	{ 0 },
 };

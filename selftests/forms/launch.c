@@ -125,6 +125,67 @@ static void cooperative(void)
 	words_show("cooperative", &w);
 }
 
+/* By the calls of CUDA 2, for which the function keeps shape and parameters */
+static void old_calls(void)
+{
+	uint32_t n = ROUNDS * form_scale;
+	struct words w;
+	CUfunction f;
+	CUstream s;
+
+	form_begin();
+	f = form_function("work");
+	w = words_new(form_blocks * THREADS);
+	DO(cuStreamCreate(&s, CU_STREAM_DEFAULT));
+	IS(INVALID_VALUE, cuLaunchGrid(f, 0, 1));
+	DO(cuFuncSetBlockShape(f, THREADS, 1, 1));
+	DO(cuFuncSetSharedSize(f, 0));
+	DO(cuParamSetSize(f, 16));
+	DO(cuParamSetv(f, 0, &w.at, sizeof(w.at)));
+	DO(cuParamSeti(f, 8, n));
+	for (uint32_t i = 0; i < 6; i++) {
+		DO(cuParamSeti(f, 12, i));
+		if (i & 1)
+			DO(cuLaunchGrid(f, (int)form_blocks, 1));
+		else
+			DO(cuLaunchGridAsync(f, (int)form_blocks, 1, s));
+		work_expect(&w, n, i);
+	}
+	words_show("old-calls", &w);
+	w = words_new(THREADS);
+	DO(cuParamSetv(f, 0, &w.at, sizeof(w.at)));
+	DO(cuLaunch(f));
+	work_expect(&w, n, 5);
+	words_show("old-calls, one block", &w);
+}
+
+/* On each of the devices, at the same time */
+static void several_devices(void)
+{
+	const unsigned int apart = CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC |
+				   CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC;
+	CUDA_LAUNCH_PARAMS p = {
+		.gridDimX = FEW, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1,
+	};
+	uint32_t n = ROUNDS * form_scale;
+	struct words w;
+
+	form_begin();
+	p.function = form_function("work");
+	w = words_new(FEW * THREADS);
+	IS(INVALID_VALUE, cuLaunchCooperativeKernelMultiDevice(&p, 0, apart));
+	DO(cuStreamCreate(&p.hStream, CU_STREAM_NON_BLOCKING));
+	DO(cuCtxSynchronize());
+	for (uint32_t i = 0; i < 4; i++) {
+		p.kernelParams = (void *[]){ &w.at, &n, &i };
+		DO(cuLaunchCooperativeKernelMultiDevice(&p, 1, apart));
+		work_expect(&w, n, i);
+	}
+	DO(cuStreamSynchronize(p.hStream));
+	words_show("several-devices", &w);
+}
+
 static void big_grid(void)
 {
 	struct words w;
@@ -448,6 +509,8 @@ const struct form launch_forms[] = {
 	{ "ex-priority", ex_priority },
 	{ "ex-programmatic", ex_programmatic },
 	{ "cooperative", cooperative },
+	{ "old-calls", old_calls },
+	{ "several-devices", several_devices },
 	{ "big-grid", big_grid },
 	{ "small-grid", small_grid },
 	{ "1d", one_dimension },

@@ -625,6 +625,10 @@ static void proc_address(void)
 	if (!cuGetProcAddress("cuStreamDestroy", (void **)&get, 12000, 0, &found) &&
 	    !cuGetProcAddress("cuStreamDestroy_v2", &p, 12000, 0, &found) && p)
 		printf("%s\n", p == (void *)get ? "the same" : "another");
+	/* a version to come, in which a name may stand for another function */
+	if (!cuGetProcAddress("cuCtxSetLimit", (void **)&get, 12000, 0, &found) &&
+	    !cuGetProcAddress("cuCtxSetLimit", &p, 90000, 0, &found) && p)
+		printf("%s\n", p == (void *)get ? "the same" : "another");
 }
 
 /* The same by dlopen() and dlsym(), as a program does that is not linked against the driver */

@@ -355,6 +355,38 @@ static void closed_input(void)
 	words_show("closed-input", &words);
 }
 
+/* The linker knows it as it was when the program began */
+static void library_path(void)
+{
+	CHECK(!setenv("LD_LIBRARY_PATH", "/nowhere", 1));
+	begin_busy(ROUNDS);
+	DO(cuCtxSynchronize());
+	words_show("library-path", &words);
+}
+
+static void *return_at_once(void *arg)
+{
+	return arg;
+}
+
+/* Threads with little stack: some that use CUDA, and some with the least that there was */
+static void small_stacks(void)
+{
+	struct words w = { 0 };
+	pthread_attr_t attr;
+	pthread_t t;
+
+	form_begin();
+	w = words_new(form_blocks * THREADS);
+	DO(cuCtxSynchronize());
+	CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 << 10));
+	for (uint32_t k = 0; k < TURNS; k++)
+		CHECK(!pthread_create(&t, &attr, short_thread, &w) && !pthread_join(t, NULL));
+	CHECK(!pthread_attr_setstacksize(&attr, 16384));
+	CHECK(!pthread_create(&t, &attr, return_at_once, NULL) && !pthread_join(t, NULL));
+	words_show("small-stacks", &w);
+}
+
 const struct form process_forms[] = {
 	{ "no-cuda", no_cuda },
 	{ "init-only", init_only },
@@ -379,5 +411,7 @@ const struct form process_forms[] = {
 	{ "threads-short", threads_short },
 	{ "signals", signals },
 	{ "closed-input", closed_input },
+	{ "library-path", library_path },
+	{ "small-stacks", small_stacks },
 	{ 0 },
 };

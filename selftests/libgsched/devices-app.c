@@ -23,7 +23,7 @@ static struct gpu {
 	CUdevice dev;
 	CUcontext ctx;
 	CUfunction work, held;
-	CUdeviceptr p, words;
+	CUdeviceptr p, spare, words;
 	uint32_t *host;			/* the flag that `held` waits for, and its counts */
 	pthread_t thread;
 	_Atomic bool stop;
@@ -83,6 +83,7 @@ static void make(struct gpu *g)
 	DO(cuModuleGetFunction(&g->work, m, "work"));
 	DO(cuModuleGetFunction(&g->held, m, "held"));
 	DO(cuMemAlloc(&g->p, BLOCKS * THREADS * 4));
+	DO(cuMemAlloc(&g->spare, 4096));
 	DO(cuMemsetD32(g->p, 12345, BLOCKS * THREADS));
 	DO(cuMemHostAlloc(&host, 4 * (3 * HELD + 1), CU_MEMHOSTALLOC_DEVICEMAP));
 	DO(cuMemHostGetDevicePointer(&g->words, host, 0));
@@ -101,6 +102,35 @@ static void hold(struct gpu *g)
 	for (unsigned int i = 0; i < HELD; i++)
 		while (!__atomic_load_n(&g->host[1 + 2 * HELD + i], __ATOMIC_ACQUIRE))
 			usleep(100);
+}
+
+/* One call for both devices */
+static void launch_both(void)
+{
+	CUDA_LAUNCH_PARAMS list[DEVICES];
+	uint32_t n = N, seed = 5;
+	void *params[DEVICES][3];
+	CUstream s[DEVICES];
+
+	for (unsigned int i = 0; i < DEVICES; i++) {
+		DO(cuCtxSetCurrent(gpus[i].ctx));
+		DO(cuStreamCreate(&s[i], CU_STREAM_DEFAULT));
+		params[i][0] = &gpus[i].p;
+		params[i][1] = &n;
+		params[i][2] = &seed;
+		list[i] = (CUDA_LAUNCH_PARAMS){
+			.function = gpus[i].work, .gridDimX = HELD, .gridDimY = 1, .gridDimZ = 1,
+			.blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1, .hStream = s[i],
+			.kernelParams = params[i],
+		};
+	}
+	DO(cuLaunchCooperativeKernelMultiDevice(list, DEVICES, 3));
+	for (unsigned int i = 0; i < DEVICES; i++) {
+		DO(cuCtxSetCurrent(gpus[i].ctx));
+		DO(cuCtxSynchronize());
+		DO(cuStreamDestroy(s[i]));
+		printf("%016llx ", hash(&gpus[i]));
+	}
 }
 
 static void obey(char verb, struct gpu *g)
@@ -154,6 +184,20 @@ static void obey(char verb, struct gpu *g)
 	case 'm':	/* what the driver waits for all contexts for */
 		DO(cuMemFreeHost(g->host));
 		printf("unpinned %u\n", i);
+		break;
+	case 'x':	/* memory of this device, while the other one's context is current */
+		DO(cuCtxSetCurrent(gpus[!i].ctx));
+		DO(cuMemFree(g->spare));
+		printf("freed %u\n", i);
+		break;
+	case 'p':	/* from this device to the other one, whose context is current */
+		DO(cuCtxSetCurrent(gpus[!i].ctx));
+		DO(cuMemcpyPeer(gpus[!i].spare, gpus[!i].ctx, g->spare, g->ctx, 4096));
+		printf("copied %u\n", i);
+		break;
+	case 'b':
+		launch_both();
+		printf("both %u\n", i);
 		break;
 	case 'd':
 		DO(cuCtxDestroy(g->ctx));

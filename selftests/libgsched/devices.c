@@ -64,7 +64,8 @@ static void group(const char *device, const char *name, const char *file, const 
 struct state {
 	bool there;
 	char group[32];
-	unsigned int block, unmanaged, limit, launched, left, slice_us, applied_us, slice_error;
+	unsigned int block, launches;	/* @launches: of any kind */
+	unsigned int unmanaged, limit, launched, left, slice_us, applied_us, slice_error;
 	unsigned int evictions;		/* of its group */
 };
 
@@ -93,6 +94,8 @@ static void look(const cJSON *device, pid_t pid, struct state *s)
 		snprintf(s->group, sizeof(s->group), "%s", text(o, "group"));
 		s->block = number(cJSON_GetObjectItemCaseSensitive(o, "managed"), "block");
 		s->unmanaged = number(o, "unmanaged");
+		s->launches = s->block + s->unmanaged + number(o, "passed") +
+			      number(cJSON_GetObjectItemCaseSensitive(o, "managed"), "launch");
 		s->slice_us = number(o, "slice_us");
 		s->applied_us = number(o, "applied_us");
 		s->slice_error = number(o, "slice_error");
@@ -257,11 +260,13 @@ static void eviction(void)
 }
 
 /*
- * A call that the driver lets wait for all contexts, with all their locks: tasks of another device,
- * which are evicted and need wings to end, have to end before it. The program's device 0 is gpu1.
+ * Calls that the driver lets wait for all contexts, with all their locks, or for that of another
+ * device than the current one: tasks there, which are evicted and need wings to end, have to end
+ * before it. The program's device 0 is gpu1.
  */
-static void locks(void)
+static void locks(const char *call, const char *what_for)
 {
+	char orders[] = "n0n1s0r0t0l0??w0";
 	char *const what[] = { ctl, "run", "--group", "top", "--", app, ptx, "asked", NULL };
 	struct run low, top;
 
@@ -276,14 +281,35 @@ static void locks(void)
 	tell(&top, "r");
 	ok(answers(&top, 0, "running\n"), "another program has gpu1");
 	ok(comes_to("gpu1", low.pid, has_left), "and one that uses both is evicted there");
-	ok(obeys(&low, "m1"), "pinned memory of the other device can be freed nevertheless");
+	memcpy(orders + 12, call, 2);
+	ok(obeys(&low, call), "%s nevertheless", what_for);
 	tell(&top, "xq");
 	finish(&top);
 	ok(obeys(&low, "w0"), "and it goes on");
-	ends_as_alone(&low, "n0n1s0r0t0l0m1w0", "freed memory");
+	ends_as_alone(&low, orders, "freed memory");
 	gsched_device_set(admin, "gpu1", "mode", "spatial");
 	unsetenv("VGPU_LOCKS");
 	unsetenv("GSCHED_QUIET_MS");
+}
+
+/* One call that launches on both devices is a launch on each */
+static void both(void)
+{
+	struct state before[2], s;
+	struct run r;
+
+	start_in(&r, "plain");
+	obeys(&r, "n0n1");
+	obeys(&r, "b0");
+	before[0] = state_of("gpu0", r.pid);
+	before[1] = state_of("gpu1", r.pid);
+	ok(obeys(&r, "b0"), "one call launches on both devices");
+	for (unsigned int i = 0; i < 2; i++) {
+		s = state_of(i ? "gpu1" : "gpu0", r.pid);
+		ok(s.launches == before[i].launches + 1 && !s.unmanaged,
+		   "it is counted on gpu%u", i);
+	}
+	ends_as_alone(&r, "n0n1b0b0", "one call");
 }
 
 /* The contexts' ends: what is ours in them goes, and the other device does not notice. */
@@ -421,8 +447,11 @@ int main(void)
 	}
 	quotas();
 	eviction();
-	locks();
+	locks("m1", "pinned memory of the other device can be freed");
+	locks("x0", "memory of this device can be freed in the other one's context");
+	locks("p0", "memory can be copied from this device to the other one");
 	ends();
+	both();
 	visible();
 	mig();
 	snprintf(clean, sizeof(clean), "rm -rf %s /dev/shm/%s*", dir, dir + strlen("/tmp/"));

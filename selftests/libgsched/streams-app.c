@@ -285,6 +285,7 @@ static void priorities(void)
 {
 	CUstreamAttrValue value = { 0 };
 	CUstream s, other;
+	CUgreenCtx green;
 	int p, told;
 
 	for (p = 1; p >= -6; p--) {
@@ -311,6 +312,26 @@ static void priorities(void)
 	DO(cuStreamDestroy(s));
 	DO(cuStreamGetPriority(NULL, &told));
 	printf("default: %d %d %d\n", told, attribute(NULL), truth(NULL));
+	DO(cuGreenCtxCreate(&green, NULL, 0, 1));
+	DO(cuGreenCtxStreamCreate(&s, green, CU_STREAM_NON_BLOCKING, -1));
+	DO(cuStreamGetPriority(s, &told));
+	printf("green: %d %d %d\n", told, attribute(s), truth(s));
+	DO(cuStreamDestroy(s));
+	DO(cuGreenCtxDestroy(green));
+}
+
+/* By the calls of CUDA 2 */
+static void launch_old(void)
+{
+	CUdeviceptr at = memory;
+
+	DO(cuFuncSetBlockShape(work, THREADS, 1, 1));
+	DO(cuFuncSetSharedSize(work, 0));
+	DO(cuParamSetv(work, 0, &at, sizeof(at)));
+	DO(cuParamSeti(work, 8, ROUNDS));
+	DO(cuParamSeti(work, 12, 7));
+	DO(cuParamSetSize(work, 16));
+	DO(cuLaunchGrid(work, BLOCKS, 1));
 }
 
 /* By the calls that launch, with a priority that is the launch's and not its stream's */
@@ -330,6 +351,8 @@ static void by_default(const char *how)
 	for (int i = 0; i < TIMES; i++) {
 		if (!strcmp(how, "default-ex"))
 			DO(cuLaunchKernelEx(&config, work, params, NULL));
+		else if (!strcmp(how, "default-old"))
+			launch_old();
 		else if (!strcmp(how, "default-cooperative"))
 			DO(cuLaunchCooperativeKernel(work, 64, 1, 1, THREADS, 1, 1, 0, NULL,
 						     params));
@@ -339,6 +362,18 @@ static void by_default(const char *how)
 	DO(cuCtxSynchronize());
 	DO(cuMemcpyDtoH(words, memory, BYTES));
 	printf("%s: %d launches\n", how, launches_seen(words));
+}
+
+/* A capture that does not end, but goes with its stream, and then launches */
+static void dropped(void)
+{
+	CUstream s;
+
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	launch(s);
+	DO(cuStreamDestroy(s));
+	by_default("default-null");
 }
 
 static void say(const char *what)
@@ -746,6 +781,8 @@ int main(int argc, char **argv)
 			captured(s);
 		else if (!strcmp(argv[i], "priorities"))
 			priorities();
+		else if (!strcmp(argv[i], "dropped"))
+			dropped();
 		else
 			return 2;
 		fflush(stdout);

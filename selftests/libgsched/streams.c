@@ -143,7 +143,7 @@ static void priorities(void)
 	static const char lifted[] =
 		"1: 0 0 -3\n0: 0 0 -3\n-1: -1 -1 -4\n-2: -2 -2 -4\n-3: -3 -3 -5\n-4: -4 -4 -5\n"
 		"-5: -5 -5 -5\n-6: -5 -5 -5\nnone: 0 0 -3\nset: -2 -2 -4\nout of range: 1\n"
-		"copied: -2 -2 -4\ndefault: 0 0 0\n";
+		"copied: -2 -2 -4\ndefault: 0 0 0\ngreen: -1 -1 -4\n";
 	struct run alone, r;
 
 	run(false, what, &alone);
@@ -257,6 +257,7 @@ static void default_streams(void)
 		{ "default-thread", GSCHED_LEASE_NONE, 0, 0, -3, false },
 		{ "default-ex", GSCHED_LEASE_NONE, 0, -1, -4, false },
 		{ "default-cooperative", GSCHED_LEASE_NONE, 0, 0, -3, false },
+		{ "default-old", GSCHED_LEASE_NONE, 0, 0, -3, false },
 		{ "default-null", GSCHED_LEASE_NONE, 0, 0, -3, true },
 		{ "default-late", GSCHED_LEASE_FREE, GSCHED_ARB_ALONE, 0, -3, true },
 	};
@@ -287,6 +288,20 @@ static void default_streams(void)
 			   "and nobody is told");
 		fake_stop(&f);
 	}
+}
+
+/* A capture is over when its stream is destroyed: twins are loaded again. */
+static void capture_dropped(void)
+{
+	static char *const what[] = { APP, "dropped", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a capture that goes with its stream");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK], "twins afterwards");
+	fake_stop(&f);
 }
 
 /* Kernels of graphs that have priorities of their own; the program sees those that it gave them. */
@@ -701,6 +716,7 @@ int main(void)
 	priorities();
 	default_streams();
 	graphs();
+	capture_dropped();
 	late_priorities();
 	wings();
 	queues();

@@ -79,6 +79,40 @@ static void launch(CUfunction f, CUstream stream)
 
 /* ---- calls ---- */
 
+/* Addresses and memory apart, as in cuda.h */
+struct properties {
+	int type, handles;
+	CUmemLocation location;
+	void *security;
+	struct { unsigned char compression, rdma; unsigned short usage; char reserved[4]; } flags;
+};
+
+struct permission {
+	CUmemLocation location;
+	int flags;
+};
+
+typedef unsigned long long handle_t;
+CUresult cuMemAddressReserve(CUdeviceptr *at, size_t size, size_t align, CUdeviceptr want,
+			     unsigned long long flags);
+CUresult cuMemAddressFree(CUdeviceptr at, size_t size);
+CUresult cuMemCreate(handle_t *memory, size_t size, const struct properties *p,
+		     unsigned long long flags);
+CUresult cuMemRelease(handle_t memory);
+CUresult cuMemMap(CUdeviceptr at, size_t size, size_t from, handle_t memory,
+		  unsigned long long flags);
+CUresult cuMemUnmap(CUdeviceptr at, size_t size);
+CUresult cuMemSetAccess(CUdeviceptr at, size_t size, const struct permission *p, size_t n);
+
+#define RANGE	(2u << 20)
+
+static const struct properties memory_of = {
+	.type = 1, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+};
+static const struct permission readable = {
+	.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, .flags = 3,
+};
+
 /* What a call works on; made anew for each */
 static struct {
 	CUdeviceptr device, second, more;
@@ -93,6 +127,9 @@ static struct {
 	CUgraph graph;
 	CUgraphExec exec;
 	CUcontext context;
+	CUdeviceptr range, mapped, pooled;
+	handle_t part, spare;
+	CUmemoryPool pool;
 } on;
 
 static const CUDA_ARRAY_DESCRIPTOR array_of = {
@@ -123,6 +160,13 @@ static void make(void)
 	DO(cuEventCreate(&on.event, 0));
 	DO(cuGraphCreate(&on.graph, 0));
 	DO(cuGraphAddKernelNode_v2(&node, on.graph, NULL, 0, &params));
+	DO(cuMemAddressReserve(&on.range, 2 * RANGE, 0, 0, 0));
+	DO(cuMemCreate(&on.part, RANGE, &memory_of, 0));
+	DO(cuMemCreate(&on.spare, RANGE, &memory_of, 0));
+	DO(cuMemMap(on.range, RANGE, 0, on.part, 0));
+	on.mapped = on.range;
+	DO(cuMemSetAccess(on.range, RANGE, &readable, 1));
+	DO(cuDeviceGetDefaultMemPool(&on.pool, 0));
 }
 
 static void unmake(void)
@@ -163,6 +207,16 @@ static void unmake(void)
 	if (on.context)
 		cuCtxDestroy_v2(on.context);
 	DO(cuCtxSetCurrent(context));
+	if (on.mapped)
+		cuMemUnmap(on.range, RANGE);
+	cuMemUnmap(on.range + RANGE, RANGE);
+	if (on.part)
+		cuMemRelease(on.part);
+	cuMemRelease(on.spare);
+	cuMemAddressFree(on.range, 2 * RANGE);
+	if (on.pooled)
+		cuMemFreeAsync(on.pooled, own);
+	cuStreamSynchronize(own);
 	cuMemHostUnregister(on.pages);
 	free(on.host);
 	free(on.pages);
@@ -252,7 +306,23 @@ static CUresult capture(void)
 	X(cuMemcpyHtoDAsync_pinned, 0, cuMemcpyHtoDAsync_v2(on.device, on.pinned, BYTES, own)) \
 	X(cuMemcpyDtoHAsync_1M, 0, cuMemcpyDtoHAsync_v2(on.host, on.device, BYTES, own)) \
 	X(cuMemcpyDtoHAsync_busy, 0, cuMemcpyDtoHAsync_v2(on.host, on.device, BYTES, busy)) \
-	X(cuMemcpyHtoDAsync_busy, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, BYTES, busy))
+	X(cuMemcpyHtoDAsync_busy, 0, cuMemcpyHtoDAsync_v2(on.device, on.host, BYTES, busy)) \
+	X(cuMemCreate, cuMemRelease(on.spare), cuMemCreate(&on.spare, RANGE, &memory_of, 0)) \
+	X(cuMemMap, 0, cuMemMap(on.range + RANGE, RANGE, 0, on.spare, 0)) \
+	X(cuMemSetAccess, cuMemMap(on.range + RANGE, RANGE, 0, on.spare, 0), \
+	  cuMemSetAccess(on.range + RANGE, RANGE, &readable, 1)) \
+	X(cuMemUnmap, 0, TAKEN(on.mapped, cuMemUnmap(on.range, RANGE))) \
+	X(cuMemRelease, TAKEN(on.mapped, cuMemUnmap(on.range, RANGE)), \
+	  TAKEN(on.part, cuMemRelease(on.part))) \
+	X(cuMemAllocAsync, 0, cuMemAllocAsync(&on.pooled, 64 << 20, own)) \
+	X(cuMemFreeAsync, cuMemAllocAsync(&on.pooled, 64 << 20, own), \
+	  TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))) \
+	X(cuMemFreeAsync_then_synchronize, (cuMemAllocAsync(&on.pooled, 64 << 20, own), \
+					    TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))), \
+	  cuStreamSynchronize(own)) \
+	X(cuMemPoolTrimTo, (cuMemAllocAsync(&on.pooled, 64 << 20, own), \
+			    TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))), \
+	  cuMemPoolTrimTo(on.pool, 0))
 
 #define X(name, before, call) \
 	static CUresult before_##name(void) { return before; } \

@@ -219,6 +219,21 @@ CUDADRV_API CUresult cuCtxFromGreenCtx(CUcontext *pctx, CUgreenCtx green)
 	return vg_leave(CUDA_SUCCESS);
 }
 
+CUDADRV_API CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags,
+					    int priority)
+{
+	CUcontext ctx = NULL;
+	CUresult r = flags == CU_STREAM_NON_BLOCKING ? cuCtxFromGreenCtx(&ctx, green) :
+						       CUDA_ERROR_INVALID_VALUE;
+
+	r = r ? r : cuCtxPushCurrent_v2(ctx);
+	if (r)
+		return r;
+	r = cuStreamCreateWithPriority(stream, flags, priority);
+	cuCtxPopCurrent_v2(&ctx);
+	return r;
+}
+
 CUDADRV_API CUresult cuGreenCtxDestroy(CUgreenCtx green)
 {
 	struct CUctx_st *ctx = (CUcontext)green;

@@ -42,6 +42,7 @@ static void module_free(struct CUmod_st *m)
 
 		m->functions = f->next;
 		free(f->on);
+		free(f->old);
 		vg_object_free(VG_FUNCTION, f);
 	}
 	vg_references_drop(m);

@@ -12,8 +12,6 @@
 	X(cuCtxGetExecAffinity) \
 	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
 	X(cuDeviceSetMemPool) \
-	X(cuLaunch) \
-	X(cuLaunchGrid) X(cuLaunchGridAsync) \
 	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
 	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) \
 	X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
@@ -37,8 +35,7 @@
 	X(cuDeviceRegisterAsyncNotification) X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) \
 	X(cuDeviceUnregisterAsyncNotification) X(cuExternalMemoryGetMappedBuffer) \
 	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) \
-	X(cuFuncSetBlockShape) \
-	X(cuFuncSetSharedSize) X(cuGraphAddExternalSemaphoresSignalNode) \
+	X(cuGraphAddExternalSemaphoresSignalNode) \
 	X(cuGraphAddExternalSemaphoresWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
 	X(cuGraphBatchMemOpNodeGetParams) X(cuGraphBatchMemOpNodeSetParams) \
 	X(cuGraphConditionalHandleCreate) \
@@ -63,13 +60,13 @@
 	X(cuGraphicsUnmapResources_ptsz) \
 	X(cuGraphicsUnregisterResource) \
 	X(cuGreenCtxGetDevResource) \
-	X(cuGreenCtxGetId) X(cuGreenCtxRecordEvent) X(cuGreenCtxStreamCreate) \
+	X(cuGreenCtxGetId) X(cuGreenCtxRecordEvent) \
 	X(cuGreenCtxWaitEvent) \
 	X(cuImportExternalMemory) X(cuImportExternalSemaphore) X(cuIpcCloseMemHandle) \
 	X(cuIpcGetEventHandle) \
 	X(cuIpcGetMemHandle) X(cuIpcOpenEventHandle) X(cuIpcOpenMemHandle) \
 	X(cuIpcOpenMemHandle_v2) \
-	X(cuLaunchCooperativeKernelMultiDevice) X(cuLinkAddData) X(cuLinkAddFile) X(cuLinkCreate) \
+	X(cuLinkAddData) X(cuLinkAddFile) X(cuLinkCreate) \
 	X(cuLogsCurrent) X(cuLogsDumpToFile) X(cuLogsDumpToMemory) X(cuLogsRegisterCallback) \
 	X(cuLogsUnregisterCallback) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemAlloc) \
 	X(cuMemAllocHost) \
@@ -100,8 +97,7 @@
 	X(cuMipmappedArrayGetSparseProperties) X(cuModuleGetGlobal) X(cuMulticastAddDevice) \
 	X(cuMulticastBindAddr) X(cuMulticastBindMem) X(cuMulticastCreate) \
 	X(cuMulticastGetGranularity) \
-	X(cuMulticastUnbind) X(cuParamSetSize) X(cuParamSetTexRef) X(cuParamSetf) X(cuParamSeti) \
-	X(cuParamSetv) \
+	X(cuMulticastUnbind) X(cuParamSetTexRef) \
 	X(cuProfilerInitialize) X(cuSignalExternalSemaphoresAsync) \
 	X(cuSignalExternalSemaphoresAsync_ptsz) \
 	X(cuStreamGetGreenCtx) X(cuSurfRefGetArray) X(cuTensorMapEncodeIm2col) \

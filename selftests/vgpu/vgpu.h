@@ -142,6 +142,7 @@ struct CUfunc_st {
 	int carveout;			/* CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1
 					 * default */
 	CUfunc_cache cache_config;
+	struct vg_old_launch *old;	/* oldlaunch.c: NULL until set */
 };
 
 /* A module, or a library: which is a module that belongs to no context */

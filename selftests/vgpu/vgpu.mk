@@ -6,14 +6,15 @@
 VGPU := $(B)/vgpu
 VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c device.c context.c engine.c \
 	stream.c streams.c mem.c memory.c copy.c \
-	module.c link.c launch.c texture.c reference.c table.c unsimulated.c rm.c \
+	module.c link.c launch.c oldlaunch.c texture.c reference.c table.c unsimulated.c rm.c \
 	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
+# its functions call each other, and not those of the interposer in front of it
 $(VGPU)/libcuda.so.1: $(call objs,$(VGPU_SRCS) $(VGPU_EXEC_SRCS)) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
-		-Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm -llz4 -lzstd
+		-Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm -llz4 -lzstd
 
 $(VGPU)/libcuda.so: $(VGPU)/libcuda.so.1
 	$(call Q,GEN)ln -sf libcuda.so.1 $@

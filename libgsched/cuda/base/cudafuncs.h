@@ -83,6 +83,7 @@ CUFN(cuCtxDetach, , 2000, PLAIN, (CUcontext))
 CUFN(cuGreenCtxCreate, , 12040, PLAIN,
      (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int))
 CUFN(cuGreenCtxDestroy, , 12040, PLAIN, (CUgreenCtx))
+CUFN(cuGreenCtxStreamCreate, , 12050, PLAIN, (CUstream *, CUgreenCtx, unsigned int, int))
 CUFN(cuCtxFromGreenCtx, , 12040, PLAIN, (CUcontext *, CUgreenCtx))
 
 /* Modules and libraries */
@@ -145,6 +146,14 @@ CUFN(cuLaunchCooperativeKernel, , 9000, PTSZ,
      (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
       unsigned int, unsigned int, CUstream, void **))
 CUFN(cuLaunchHostFunc, , 10000, PTSZ, (CUstream, CUhostFn, void *))
+CUFN(cuLaunchCooperativeKernelMultiDevice, , 9000, PLAIN,
+     (CUDA_LAUNCH_PARAMS *, unsigned int, unsigned int))
+CUFN(cuFuncSetBlockShape, , 2000, PLAIN, (CUfunction, int, int, int))
+CUFN(cuFuncSetSharedSize, , 2000, PLAIN, (CUfunction, unsigned int))
+CUFN(cuParamSetSize, , 2000, PLAIN, (CUfunction, unsigned int))
+CUFN(cuParamSeti, , 2000, PLAIN, (CUfunction, int, unsigned int))
+CUFN(cuParamSetf, , 2000, PLAIN, (CUfunction, int, float))
+CUFN(cuParamSetv, , 2000, PLAIN, (CUfunction, int, void *, unsigned int))
 CUFN(cuLaunch, , 2000, PLAIN, (CUfunction))
 CUFN(cuLaunchGrid, , 2000, PLAIN, (CUfunction, int, int))
 CUFN(cuLaunchGridAsync, , 2000, PLAIN, (CUfunction, int, int, CUstream))

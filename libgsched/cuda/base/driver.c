@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Finds the real driver: $GSCHED_CUDA_DRIVER, the directories of LD_LIBRARY_PATH, the linker's
- * cache, the usual directories. Never opens this library, whatever name leads to it.
+ * Finds the real driver: $GSCHED_CUDA_DRIVER, then where the dynamic linker looks, which are the
+ * program's own run path, LD_LIBRARY_PATH, the linker's cache, and the usual directories. Never
+ * opens this library, whatever name leads to it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,13 +205,45 @@ static bool try_cache(take_fn *take)
 	return taken;
 }
 
+/* One of those that the linker searches last, after the cache */
+static bool is_usual(const char *dir)
+{
+	return !strncmp(dir, "/lib", 4) || !strncmp(dir, "/usr/lib", 8);
+}
+
+/*
+ * The linker's own list, since it does not notice if the program has changed LD_LIBRARY_PATH. The
+ * usual directories are at the end of it.
+ */
+static bool try_linker_dirs(take_fn *take)
+{
+	void *program = gi_dlopen_real()(NULL, RTLD_LAZY);
+	Dl_serinfo *list, head;
+	bool taken = false;
+	unsigned int i, n;
+
+	if (!program || dlinfo(program, RTLD_DI_SERINFOSIZE, &head))
+		return false;
+	list = malloc(head.dls_size);
+	if (list && !dlinfo(program, RTLD_DI_SERINFOSIZE, list) &&
+	    !dlinfo(program, RTLD_DI_SERINFO, list)) {
+		for (n = list->dls_cnt; n && is_usual(list->dls_serpath[n - 1].dls_name); n--)
+			;
+		for (i = 0; i < n && !taken; i++)
+			taken = try_dir(list->dls_serpath[i].dls_name,
+					strlen(list->dls_serpath[i].dls_name), take);
+	}
+	free(list);
+	return taken;
+}
+
 static bool find_driver(take_fn *take)
 {
 	const char *env = getenv("GSCHED_CUDA_DRIVER");
 
 	if (env && *env)
 		return take(env);
-	return try_dirs(getenv("LD_LIBRARY_PATH"), take) || try_cache(take) ||
+	return try_linker_dirs(take) || try_cache(take) ||
 	       try_dirs(MULTIARCH ":/usr/lib64:/usr/lib:/usr/local/nvidia/lib64:/usr/lib/wsl/lib",
 			take);
 }

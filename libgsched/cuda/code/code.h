@@ -140,6 +140,7 @@ struct gi_graph {
 	bool lifted;			/* its nodes' priorities were mapped: nodes.c */
 	struct gi_graph_kernel *kernels;	/* owned by the holder of the table's reference */
 	size_t n_kernels;
+	size_t sought;			/* the same: where the next node is expected */
 };
 
 /* LATER: rewritten; to be loaded when the program's work pauses */

@@ -25,12 +25,46 @@ static struct gi_func *spare;			/* spare_lock */
 static uint64_t numbers;			/* gi_lock: the last number given */
 pthread_mutex_t gi_attribute_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static __thread struct {
+struct cached {
 	void *handle;
 	struct gi_ctx *cx;
 	struct gi_func *fn;
 	unsigned int generation;
-} cache[CACHED];
+};
+
+/* Allocated, as a thread's stack holds all thread-local variables: some have 16 KiB in all. */
+static __thread struct cached *cache;
+static pthread_key_t cache_key;
+static bool cache_freed;		/* the key exists */
+
+static void free_cache(void *of_thread)
+{
+	cache = NULL;
+	free(of_thread);
+}
+
+static void make_key(void)
+{
+	cache_freed = !pthread_key_create(&cache_key, free_cache);
+}
+
+/* The thread's cache; NULL: no memory. */
+static struct cached *get_cache(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct cached *made;
+
+	if (cache)
+		return cache;
+	pthread_once(&once, make_key);
+	made = cache_freed ? calloc(CACHED, sizeof(*made)) : NULL;
+	if (made && pthread_setspecific(cache_key, made)) {
+		free(made);
+		made = NULL;
+	}
+	cache = made;
+	return made;
+}
 
 struct gi_name *gi_name_find(const void *handle)
 {
@@ -311,15 +345,17 @@ static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 {
-	unsigned int generation = atomic_load(&gi_hot.generation), i = gi_hash(handle) % CACHED;
-	struct gi_func *fn = cache[i].fn;
+	unsigned int generation = atomic_load(&gi_hot.generation);
+	struct cached *at = get_cache();
+	struct gi_func *fn;
 	struct gi_name *named;
 	CUfunction original;
 	bool is_kernel;
 
-	if (cache[i].handle == handle && cache[i].cx == cx && cache[i].generation == generation &&
-	    fn) {
-		gi_func_hold(fn);
+	if (at)
+		at += gi_hash(handle) % CACHED;
+	if (at && at->fn && at->handle == handle && at->cx == cx && at->generation == generation) {
+		fn = gi_func_hold(at->fn);
 		if (atomic_load(&gi_hot.generation) == generation)
 			return fn;
 		gi_func_put(fn);
@@ -337,11 +373,10 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 			fn = add_func(handle, cx, original);
 	}
 	gi_func_hold(fn);
-	cache[i].generation = atomic_load(&gi_hot.generation);
+	generation = atomic_load(&gi_hot.generation);
 	pthread_mutex_unlock(&gi_lock);
-	cache[i].handle = handle;
-	cache[i].cx = cx;
-	cache[i].fn = fn;
+	if (at)
+		*at = (struct cached){ handle, cx, fn, generation };
 	return fn;
 }
 

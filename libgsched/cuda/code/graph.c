@@ -206,14 +206,23 @@ void gi_graph_updated(CUgraphExec exec, CUgraph graph)
 	}
 }
 
-/* The node's index among the kernels; n_kernels: it is none of them. */
-static size_t place_of(const struct gi_graph *g, CUgraphNode node)
+/*
+ * The node's index among the kernels; n_kernels: it is none of them. Programs that set all nodes do
+ * it in their order, so the search begins behind the last one.
+ */
+static size_t place_of(struct gi_graph *g, CUgraphNode node)
 {
-	size_t i;
+	size_t i = g->sought, n;
 
-	for (i = 0; i < g->n_kernels && g->kernels[i].node != node; i++)
-		;
-	return i;
+	for (n = 0; n < g->n_kernels; n++, i++) {
+		if (i >= g->n_kernels)
+			i = 0;
+		if (g->kernels[i].node == node) {
+			g->sought = i + 1;
+			return i;
+		}
+	}
+	return g->n_kernels;
 }
 
 void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
@@ -234,6 +243,7 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 	g->lifted = before->lifted;
 	g->kernels = before->kernels;
 	g->n_kernels = before->n_kernels;
+	g->sought = before->sought;
 	before->kernels = NULL;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	fill_kernel(&g->kernels[i], p);

@@ -251,6 +251,8 @@ bool gi_ranges_new(struct gi_ctx *cx);
 /* ---- stream.c ---- */
 
 void gi_capture_begins(void);
+/* A capture has begun, or ended, in @stream: with the stream it ends, too. */
+void gi_capture_note(CUstream stream, bool capturing);
 /* the program uses green contexts: no twins */
 extern _Atomic bool gi_green;
 
@@ -258,8 +260,10 @@ uint64_t gi_stream_id(const struct gi_ctx *cx, CUstream stream);	/* for the arbi
 
 /* Creates a stream for the program. @plain: by cuStreamCreate(), which has no priority. */
 CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool plain);
-/* The program is about to destroy it. */
-void gi_stream_ending(CUstream handle);
+/* The same for cuGreenCtxStreamCreate(). */
+CUresult gi_green_stream_create(CUstream *stream, CUgreenCtx green, unsigned int flags, int asked);
+/* The program is about to destroy it. true: with a capture that is counted in gi_hot.captures. */
+bool gi_stream_ending(CUstream handle);
 /* Removes the streams of a context. */
 void gi_streams_forget(const struct gi_ctx *cx);
 void gi_stream_reset(void);				/* after fork */

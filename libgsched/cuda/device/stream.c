@@ -30,6 +30,7 @@ struct gi_stream {
 	struct gi_ctx *cx;
 	bool blocking;			/* ordered with the legacy stream */
 	bool counted_wait;		/* has waited: counted in gi_streams_waiting */
+	bool capturing;			/* a capture began here: counted in gi_hot.captures */
 	/* priorities: what the program asked for, and what the stream has; within the device's */
 	int asked, given;
 	_Atomic uint32_t calls;
@@ -124,6 +125,7 @@ static struct gi_stream *add_stream(const struct gi_stream *model)
 		*bucket_of(model->handle) = s;
 		atomic_store(&s->calls, 0);
 		s->counted_wait = false;
+		s->capturing = false;
 	} else {
 		count_priority(s, -1);
 	}
@@ -189,16 +191,20 @@ static void remove_at(struct gi_stream **at)
 	spare = s;
 }
 
-void gi_stream_ending(CUstream handle)
+bool gi_stream_ending(CUstream handle)
 {
 	struct gi_stream **at;
+	bool capturing = false;
 
 	pthread_mutex_lock(&lock);
 	for (at = bucket_of(handle); *at && (*at)->handle != handle; at = &(*at)->next)
 		;
-	if (*at)
+	if (*at) {
+		capturing = (*at)->capturing;
 		remove_at(at);
+	}
 	pthread_mutex_unlock(&lock);
+	return capturing;
 }
 
 void gi_streams_forget(const struct gi_ctx *cx)
@@ -208,11 +214,15 @@ void gi_streams_forget(const struct gi_ctx *cx)
 
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < BUCKETS; i++)
-		for (at = &buckets[i]; *at;)
-			if ((*at)->cx == cx)
-				remove_at(at);
-			else
+		for (at = &buckets[i]; *at;) {
+			if ((*at)->cx != cx) {
 				at = &(*at)->next;
+				continue;
+			}
+			if ((*at)->capturing)
+				atomic_fetch_sub(&gi_hot.captures, 1);
+			remove_at(at);
+		}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -456,6 +466,17 @@ void gi_sync_end(uint64_t began)
 	atomic_compare_exchange_strong(&sync_began, &began, 0);
 }
 
+void gi_capture_note(CUstream stream, bool capturing)
+{
+	struct gi_stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = gi_is_default(stream) ? NULL : find_stream(stream);
+	if (s)
+		s->capturing = capturing;
+	pthread_mutex_unlock(&lock);
+}
+
 void gi_capture_begins(void)
 {
 	unsigned int round = 0;
@@ -563,6 +584,25 @@ CUresult gi_stream_create(CUstream *stream, unsigned int flags, int asked, bool 
 		rc = gi_real.cuStreamCreateWithPriority(stream, flags, given);
 	if (!rc)
 		note_stream(*stream, flags, asked, given);
+	return rc;
+}
+
+CUresult gi_green_stream_create(CUstream *stream, CUgreenCtx green, unsigned int flags, int asked)
+{
+	int given = asked;
+	CUcontext context;
+	bool entered;
+	CUresult rc;
+
+	entered = !gi_real.cuCtxFromGreenCtx(&context, green) &&
+		  !gi_real.cuCtxPushCurrent_v2(context);
+	if (entered)
+		given = gi_stream_priority(gi_current(), asked);
+	rc = gi_real.cuGreenCtxStreamCreate(stream, green, flags, given);
+	if (!rc && entered)
+		note_stream(*stream, flags, asked, given);
+	if (entered)
+		gi_real.cuCtxPopCurrent_v2(&context);
 	return rc;
 }
 

@@ -285,33 +285,43 @@ CUresult cuCtxWaitEvent(CUcontext context, CUevent event)
 }
 
 /* The stream is removed from the table before the driver can reuse its handle. */
+static CUresult destroy_stream(CUstream stream, CUresult (*call)(CUstream))
+{
+	bool capturing = gi_stream_ending(stream);
+	CUresult rc = call(stream);
+
+	if (capturing && !rc)
+		atomic_fetch_sub(&gi_hot.captures, 1);
+	return rc;
+}
+
 CUresult cuStreamDestroy(CUstream stream)
 {
 	GI_ENTER();
-	gi_stream_ending(stream);
-	return gi_real.cuStreamDestroy(stream);
+	return destroy_stream(stream, gi_real.cuStreamDestroy);
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	GI_ENTER();
-	gi_stream_ending(stream);
-	return gi_real.cuStreamDestroy_v2(stream);
+	return destroy_stream(stream, gi_real.cuStreamDestroy_v2);
 }
 
 /* ---- captures: while there is one, launches check whether they are part of it ---- */
 
-static CUresult capture_begun(CUresult rc)
+static CUresult capture_begun(CUstream stream, CUresult rc)
 {
 	if (rc)
 		atomic_fetch_sub(&gi_hot.captures, 1);
+	else
+		gi_capture_note(stream, true);
 	return rc;
 }
 
 /* Counted before it begins, since calls of other threads in between could invalidate it. */
 #define BEGIN(call) ({ \
 	gi_capture_begins(); \
-	capture_begun(call); \
+	capture_begun(stream, call); \
 })
 
 CUresult cuStreamBeginCapture(CUstream stream)
@@ -373,25 +383,27 @@ CUresult cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode
  * A capture has ended even if it was invalidated, which returns an error, or if another thread
  * ended it. Other errors mean that no capture has ended.
  */
-static CUresult capture_ended(CUresult rc)
+static CUresult capture_ended(CUstream stream, CUresult rc)
 {
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
 	    rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
-	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+	    rc == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+		gi_capture_note(stream, false);
 		atomic_fetch_sub(&gi_hot.captures, 1);
+	}
 	return rc;
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
 	GI_ENTER();
-	return capture_ended(gi_real.cuStreamEndCapture(stream, graph));
+	return capture_ended(stream, gi_real.cuStreamEndCapture(stream, graph));
 }
 
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
 	GI_ENTER();
-	return capture_ended(gi_real.cuStreamEndCapture_ptsz(stream, graph));
+	return capture_ended(stream, gi_real.cuStreamEndCapture_ptsz(stream, graph));
 }
 
 /* ---- contexts ---- */
@@ -402,6 +414,13 @@ CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice de
 	GI_ENTER();
 	atomic_store(&gi_green, true);
 	return gi_real.cuGreenCtxCreate(green, desc, dev, flags);
+}
+
+CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags,
+				int priority)
+{
+	GI_ENTER();
+	return gi_green_stream_create(stream, green, flags, priority);
 }
 
 /* Its context goes with it, and has a handle of its own. */

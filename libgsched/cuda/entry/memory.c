@@ -14,7 +14,18 @@
 		return GI_CALL(symbol, __VA_ARGS__); \
 	}
 
-WAITS(cuMemFree_v2, (CUdeviceptr p), p)
+CUresult cuMemFree_v2(CUdeviceptr p)
+{
+	struct gi_waiting w;
+	CUresult rc;
+
+	GI_ENTER();
+	gi_wait_begin_memory(&w, p);
+	rc = gi_real.cuMemFree_v2(p);
+	gi_wait_end(&w);
+	return rc;
+}
+
 WAITS(cuMemFreeHost, (void *p), p)
 WAITS(cuMemHostUnregister, (void *p), p)
 WAITS(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), pool, keep)

@@ -3,6 +3,8 @@
 #include <string.h>
 #include "process/process.h"
 
+#define KNOWN_VERSION	13050	/* of CUDA: entry/managed.h has what is new up to it */
+
 struct entry {
 	const char *name, *symbol;
 	int since;
@@ -60,15 +62,38 @@ static void *find_managed(const char *name, int version, cuuint64_t flags)
 	return own ? best->ptsz : best->plain;
 }
 
+/*
+ * A name may mean another function from a version on that is not known here, perhaps with other
+ * parameters: then that of the driver is @fn, which it returned for @version.
+ */
+static bool is_newer(const char *name, void *fn, int version, cuuint64_t flags)
+{
+	void *known = NULL;
+
+	return version > KNOWN_VERSION &&
+	       (gi_real.cuGetProcAddress(name, &known, KNOWN_VERSION, flags) || known != fn);
+}
+
+/* Replaces what the driver returned, if it is managed. */
+static void replace_managed(const char *name, void **fn, int version, cuuint64_t flags)
+{
+	void *own;
+
+	if (!name || !fn || !*fn || is_newer(name, *fn, version, flags))
+		return;
+	own = find_managed(name, version, flags);
+	if (own)
+		*fn = own;
+}
+
 CUresult cuGetProcAddress(const char *name, void **fn, int version, cuuint64_t flags)
 {
 	CUresult rc;
-	void *own;
 
 	GI_ENTER();
 	rc = gi_real.cuGetProcAddress(name, fn, version, flags);
-	if (!rc && name && fn && *fn && (own = find_managed(name, version, flags)))
-		*fn = own;
+	if (!rc)
+		replace_managed(name, fn, version, flags);
 	return rc;
 }
 
@@ -76,12 +101,11 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, cuuint64_
 			     CUdriverProcAddressQueryResult *status)
 {
 	CUresult rc;
-	void *own;
 
 	GI_ENTER();
 	rc = gi_real.cuGetProcAddress_v2(name, fn, version, flags, status);
-	if (!rc && name && fn && *fn && (own = find_managed(name, version, flags)))
-		*fn = own;
+	if (!rc)
+		replace_managed(name, fn, version, flags);
 	return rc;
 }
 

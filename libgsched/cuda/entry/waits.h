@@ -3,12 +3,13 @@
  * The driver's calls that wait for the GPU while holding the context's lock: X(symbol, what they
  * wait for, what was measured). task/task.h explains the kinds. Measured on an H200, driver 580
  * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": assumed, not
- * measured separately. Some calls are not listed because they do not wait: allocation and
- * registration of memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's
- * function, cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and
- * sets within the device. Others are not, because they hold no lock: synchronisation, asynchronous
- * copies of pageable memory to the host. Calls that end a context drain its tasks first
- * (process/ending.c). The variants with 32-bit pointers are not managed.
+ * measured separately. cuMemFree is in entry/memory.c: it waits for the memory's context, whichever
+ * is current. Some calls are not listed because they do not wait: allocation and registration of
+ * memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's function,
+ * cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and sets within
+ * the device. Others are not, because they hold no lock: synchronisation, asynchronous copies of
+ * pageable memory to the host. Calls that end a context drain its tasks first (process/ending.c).
+ * The variants with 32-bit pointers are not managed.
  */
 #ifndef GI_WAITS_H
 #define GI_WAITS_H
@@ -17,12 +18,11 @@
 
 #define GI_WAITS_TABLE(X) \
 	/* memory */ \
-	X(cuMemFree_v2, GI_WAITS_DEVICE, "for the context") \
 	X(cuMemFreeHost, GI_WAITS_ALL, "for all contexts") \
 	X(cuMemHostUnregister, GI_WAITS_ALL, "for all contexts") \
-	X(cuArrayDestroy, GI_WAITS_DEVICE, "for the context") \
-	X(cuMipmappedArrayDestroy, GI_WAITS_DEVICE, "as cuArrayDestroy") \
-	X(cuMemPoolTrimTo, GI_WAITS_DEVICE, "as cuMemFree") \
+	X(cuArrayDestroy, GI_WAITS_ALL, "for its context, which need not be the current one") \
+	X(cuMipmappedArrayDestroy, GI_WAITS_ALL, "as cuArrayDestroy") \
+	X(cuMemPoolTrimTo, GI_WAITS_ALL, "as cuArrayDestroy") \
 	/* code; a library is loaded into a context when something in it is first used there */ \
 	X(cuModuleLoad, GI_WAITS_DEVICE, "for the context") \
 	X(cuModuleLoadData, GI_WAITS_DEVICE, "as cuModuleLoad") \
@@ -49,9 +49,8 @@
 	X(cuMemcpy3D_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
 	X(cuMemcpyHtoA_v2, GI_WAITS_STREAM, "as cuMemcpyHtoD") \
 	X(cuMemcpyAtoH_v2, GI_WAITS_STREAM, "as cuMemcpyDtoH") \
-	X(cuMemcpyPeer, GI_WAITS_STREAM, \
-	  "as cuMemcpyDtoH, of both contexts; only ours is looked at") \
-	X(cuMemcpy3DPeer, GI_WAITS_STREAM, "as cuMemcpyPeer") \
+	X(cuMemcpyPeer, GI_WAITS_ALL, "as cuMemcpyDtoH, in both contexts") \
+	X(cuMemcpy3DPeer, GI_WAITS_ALL, "as cuMemcpyPeer") \
 	/* sets of host memory; sets of device memory return when they are queued */ \
 	X(cuMemsetD8_v2, GI_WAITS_STREAM, "the same") \
 	X(cuMemsetD16_v2, GI_WAITS_STREAM, "as cuMemsetD8") \

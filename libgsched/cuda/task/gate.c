@@ -384,6 +384,25 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 	wait_device_begin(w, c, 0);
 }
 
+void gi_wait_begin_memory(struct gi_waiting *w, CUdeviceptr at)
+{
+	struct gi_client *c = gi_client_next(NULL);
+	int dev;
+
+	if (!c || !c->next || gi_real.cuPointerGetAttribute(&dev,
+			CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at)) {
+		gi_wait_begin(w, GI_WAITS_DEVICE, NULL);
+		return;
+	}
+	*w = (struct gi_waiting){ .how = GI_WAITS_DEVICE };
+	while (c && c->dev != dev)
+		c = gi_client_next(c);
+	if (!needs_wait(c))
+		return;
+	w->c = c;
+	wait_device_begin(w, c, 0);
+}
+
 void gi_wait_end(struct gi_waiting *w)
 {
 	struct gi_client *c;

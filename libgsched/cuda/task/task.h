@@ -222,6 +222,8 @@ struct gi_waiting {
 
 /* Bracket such a call, in the current context. @stream: for GI_WAITS_STREAM. */
 void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream);
+/* The same before memory is freed, of whichever device it is: GI_WAITS_DEVICE. */
+void gi_wait_begin_memory(struct gi_waiting *w, CUdeviceptr at);
 void gi_wait_end(struct gi_waiting *w);
 /* false: no twin was launched yet, so GI_WAITS_STREAM has nothing to wait for. */
 bool gi_wait_needed(void);
