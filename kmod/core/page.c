@@ -16,7 +16,7 @@
 #define HINT_NS_MAX	(3600ULL * 1000000000)
 #define HINT_BLOCKS_MAX	1000000000000ULL
 #define POLL_NS		1000000ULL	/* between looks at the pages of adopted tasks */
-#define LOOK_NS		4000ULL		/* of many, for each: so they take few per cent of the time */
+#define LOOK_NS		4000ULL		/* of many, for each: they take some per cent of the time */
 
 static void store_window(struct gsc_client *client, u32 slot, u32 window)
 {
