@@ -193,6 +193,7 @@ static void tree_add(struct gsc_band *band, struct tree *tree, struct gsc_group 
 		if (gsc_group_min(group) || gsc_standby_units(group))
 			band->guarantees = true;
 		group->run.next_level = NULL;
+		group->run.below = NULL;
 		depth = group->depth;
 		if (tree->first[depth])
 			tree->last[depth]->run.next_level = group;
@@ -633,13 +634,6 @@ static s64 next_hold(const struct gsc_band *band, s64 below)
 	return rank;
 }
 
-static bool is_below(const struct gsc_group *group, const struct gsc_group *top)
-{
-	while (group && group != top)
-		group = group->parent;
-	return group == top;
-}
-
 /* What the first task that wants something needs: with less than that the client cannot go on */
 static u32 least_use(const struct gsc_client *client)
 {
@@ -652,38 +646,52 @@ static u32 least_use(const struct gsc_client *client)
 }
 
 /* A max of 1.5: the last client of the group that stays useful gives up the half */
-static void trim(struct gsc_band *band, const struct gsc_group *group)
+static void trim(const struct gsc_group *group)
 {
-	u64 stamp = ++gsc_band_device(band)->stamp;
 	u32 sum = 0, excess, max = gsc_group_max(group);
 	struct gsc_client *client;
-	struct gsc_task *task;
 
-	list_for_each_entry(client, &band->active, active)
-		if (client->n_tasks && is_below(client->group, group))
-			sum += client->alloc;
+	for (client = group->run.below; client; client = client->run.below)
+		sum += client->alloc;
 	if (sum <= max)
 		return;
 	excess = sum - max;
-	list_for_each_entry_reverse(task, &band->tasks, node) {
-		client = task->client;
-		if (client->run.seen == stamp || !client->alloc || !is_below(client->group, group))
-			continue;
-		client->run.seen = stamp;
-		if (client->alloc >= excess + least_use(client)) {
+	for (client = group->run.below; client; client = client->run.below)
+		if (client->alloc && client->alloc >= excess + least_use(client)) {
 			client->alloc -= excess;
 			return;
 		}
-	}
 	/* nobody stays useful with less: the last ones wait */
-	list_for_each_entry_reverse(task, &band->tasks, node) {
-		client = task->client;
-		if (!client->alloc || !is_below(client->group, group))
-			continue;
-		if (!excess)
-			return;
+	for (client = group->run.below; client && excess; client = client->run.below) {
 		excess -= min(excess, client->alloc);
 		client->alloc = 0;
+	}
+}
+
+/* Level by level, and in each every client once: at the group there that it is below */
+static void trim_all(struct tree *tree, struct gsc_client *first)
+{
+	struct gsc_client *client;
+	struct gsc_group *group;
+	int depth;
+
+	for (client = first; client; client = client->run.next)
+		client->run.above = client->seat;
+	for (depth = tree->depth; depth >= 0; depth--) {
+		/* each before those that are more important */
+		for (client = first; client; client = client->run.next) {
+			if ((int)client->run.above->depth > depth)
+				client->run.above = client->run.above->parent;
+			group = client->run.above;
+			if ((int)group->depth < depth)
+				continue;
+			client->run.below = group->run.below;
+			group->run.below = client;
+		}
+		for (group = tree->first[depth]; group; group = group->run.next_level)
+			if (gsc_group_max(group) % GSCHED_CAPSM &&
+			    gsc_group_max(group) != GSC_MAX_UNLIMITED)
+				trim(group);
 	}
 }
 
@@ -828,9 +836,7 @@ static void count_kept(struct gsc_band *band, struct tree *tree)
 
 static noinline void share_in_tree(struct gsc_band *band, struct gsc_client *first, bool holds)
 {
-	struct gsc_group *group;
 	struct tree tree;
-	int depth;
 
 	prepare(band, &tree, first, holds);
 	if (band->guarantees)
@@ -838,11 +844,8 @@ static noinline void share_in_tree(struct gsc_band *band, struct gsc_client *fir
 	serve(band, &tree, first, holds);
 	if (band->claims)
 		count_kept(band, &tree);
-	for (depth = tree.depth; band->fractional && depth >= 0; depth--)
-		for (group = tree.first[depth]; group; group = group->run.next_level)
-			if (gsc_group_max(group) % GSCHED_CAPSM &&
-			    gsc_group_max(group) != GSC_MAX_UNLIMITED)
-				trim(band, group);
+	if (band->fractional)
+		trim_all(&tree, first);
 }
 
 /* Returns how many clients have tasks and got nothing */

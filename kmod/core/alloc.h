@@ -28,6 +28,7 @@ struct gsc_group_run {
 	u64 seen;
 	u64 standby_seen;		/* the last run that looked at gsc_group.standby */
 	struct gsc_group *next_level;	/* next active group of the same depth */
+	struct gsc_client *below;	/* trim_all(): the least important client below it */
 	struct gsc_contest contest;	/* who shares its capacity */
 	struct gsc_share share;		/* as one who shares its parent's */
 	u32 cap, used, held;		/* max; taken so far; of that, by holds */
@@ -45,6 +46,9 @@ struct gsc_group_run {
 struct gsc_client_run {
 	u64 seen;
 	struct gsc_client *next;	/* of those with tasks, by rank */
+	/* trim_all(): its group at the level that is looked at; the next client below that */
+	struct gsc_group *above;
+	struct gsc_client *below;
 	u32 rank;
 	struct gsc_share share;
 	/*

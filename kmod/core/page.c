@@ -16,6 +16,7 @@
 #define HINT_NS_MAX	(3600ULL * 1000000000)
 #define HINT_BLOCKS_MAX	1000000000000ULL
 #define POLL_NS		1000000ULL	/* between looks at the pages of adopted tasks */
+#define LOOK_NS		4000ULL		/* of many, for each: they take some per cent of the time */
 
 static void store_window(struct gsc_client *client, u32 slot, u32 window)
 {
@@ -365,7 +366,7 @@ u64 gsc_page_poll(struct gsc_device *dev)
 	if (!dev->n_adopted && !dev->scan)
 		dev->poll_at = 0;
 	else if (dev->poll_at <= dev->now)
-		dev->poll_at = dev->now + POLL_NS;
+		dev->poll_at = dev->now + max(POLL_NS, dev->n_adopted * LOOK_NS);
 	return dev->poll_at;
 }
 

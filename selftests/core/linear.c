@@ -181,6 +181,94 @@ static void with_various_targets(void)
 	}
 }
 
+static void submit(u32 i, u32 slot, u32 tier, u64 blocks)
+{
+	struct gsched_submit req = make_submit(slot, 1, tier, blocks);
+
+	need(gsc_submit(&client[i], &req, clock_ns) == QUEUED, "no task");
+}
+
+static void all_run(u32 tier)
+{
+	for (u32 i = 0; i < n; i++)
+		submit(i, 0, tier, 100000);
+	decide();
+}
+
+/* What each decision costs while all have a kernel: the last client has one more */
+static void one_more(void)
+{
+	submit(n - 1, 1, GSCHED_TIER_BLOCK, 8);
+	decide();
+}
+
+static void opaque_kernels(void)
+{
+	one_band();
+	all_run(GSCHED_TIER_LAUNCH);
+}
+
+/* Each has waited for the others for longer than they are patient */
+static void overdue_kernels(void)
+{
+	opaque_kernels();
+	clock_ns += 1000 * MS;
+}
+
+static void set_all(enum gsc_file file, const char *text)
+{
+	for (u32 i = 0; i < n; i++)
+		need(!gsc_group_store(&group[i], file, text, clock_ns), "no such value");
+}
+
+static void with_fractions(void)
+{
+	one_band();
+	set_all(GSC_FILE_CAPSM_MAX, "1.5");
+	all_run(GSCHED_TIER_BLOCK);
+}
+
+static void with_guarantees(void)
+{
+	one_band();
+	set_all(GSC_FILE_CAPSM_MIN, "0.01");
+	all_run(GSCHED_TIER_BLOCK);
+}
+
+static void with_reserves(void)
+{
+	one_band();
+	set_all(GSC_FILE_CAPSM_RESERVE, "1");
+	all_run(GSCHED_TIER_BLOCK);
+}
+
+static void under(const char *policy)
+{
+	need(!gsc_device_set_policy(&dev, policy, clock_ns), "no such policy");
+	one_band();
+	all_run(GSCHED_TIER_BLOCK);
+}
+
+static void under_ffs(void)
+{
+	under("ffs");
+}
+
+static void under_wfq(void)
+{
+	under("wfq");
+}
+
+static void under_srt(void)
+{
+	under("srt");
+}
+
+static void under_corun(void)
+{
+	under("corun");
+}
+
 static const struct {
 	const char *name;
 	void (*prepare)(void);
@@ -200,6 +288,15 @@ static const struct {
 	{ "one band becomes bands of one", one_band, to_temporal },
 	{ "targets below the shortest slices", with_targets, decide },
 	{ "targets that differ", with_various_targets, decide },
+	{ "opaque kernels of all", opaque_kernels, one_more },
+	{ "overdue kernels of all", overdue_kernels, one_more },
+	{ "each group has a max with a fraction", with_fractions, one_more },
+	{ "each group has a guarantee", with_guarantees, one_more },
+	{ "each group has a reserve", with_reserves, one_more },
+	{ "a decision under ffs", under_ffs, one_more },
+	{ "a decision under wfq", under_wfq, one_more },
+	{ "a decision under srt", under_srt, one_more },
+	{ "a decision under corun", under_corun, one_more },
 };
 
 static u64 measure(size_t i, u32 clients)

@@ -28,17 +28,21 @@ static const struct gsc_ops paged_ops = {
 	.set_window = evicted, .arm_timer = op_arm_timer, .done = op_done, .is_gone = is_gone,
 };
 
-/* A client with pages, in a band of its own or, with @mps, in the one that all of them share */
-static void come(int c, bool mps)
+static void come_as(int c, u32 flags, u64 channel_group)
 {
 	memset(&client[c], 0, sizeof(client[c]));
 	memset(&arb[c], 0, sizeof(arb[c]));
 	memset(&cl[c], 0, sizeof(cl[c]));
 	client[c].arb_page = &arb[c];
 	client[c].cl_page = &cl[c];
-	EXPECT(!gsc_client_attach(&client[c], &group[c], mps ? GSCHED_ATTACH_MPS : 0,
-				  mps ? 7 : 0, clock_ns));
+	EXPECT(!gsc_client_attach(&client[c], &group[c], flags, channel_group, clock_ns));
 	checked();
+}
+
+/* A client with pages, in a band of its own or, with @mps, in the one that all of them share */
+static void come(int c, bool mps)
+{
+	come_as(c, mps ? GSCHED_ATTACH_MPS : 0, mps ? 7 : 0);
 }
 
 static void begin(void)
@@ -101,6 +105,25 @@ static void adopted_at_the_end_of_a_lease(void)
 	EXPECT(dev.n_adopted == 1 && !gsc_page_leased(&client[0], 3));
 	EXPECT(arb[0].header.lease == GSCHED_LEASE_NONE && shown(0, 0) == 0 && shown(0, 3) == ALL);
 	EXPECT(dev.armed == clock_ns + MS);
+}
+
+/* Of many tasks the pages are looked at less often: each look has the lock */
+static void many_are_looked_at_less_often(void)
+{
+	begin();
+	for (int c = 0; c < 7; c++)
+		come_as(c, GSCHED_ATTACH_SLICE, 0);
+	for (int c = 0; c < 7; c++)
+		for (u32 slot = 0; slot < GSCHED_SLOTS; slot++)
+			launch(c, slot, 1, GSCHED_TIER_BLOCK, 10000, 1);
+	for (int c = 0; c < 7; c++)
+		EXPECT(!store(&group[c], GSC_FILE_CAPSM_MAX, "100"));
+	EXPECT(dev.n_adopted == 7 * GSCHED_SLOTS);
+	clock_ns = dev.poll_at;
+	gsc_tick(&dev, clock_ns);
+	gsc_commit(&dev, clock_ns);
+	EXPECT(dev.n_adopted == 7 * GSCHED_SLOTS);
+	EXPECT(dev.poll_at == clock_ns + 7 * GSCHED_SLOTS * 4 * US);
 }
 
 /* What was over before anyone looked, and what was submitted before, is not adopted */
@@ -318,7 +341,7 @@ int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(alone_may_launch), TEST(adopted_at_the_end_of_a_lease),
-		TEST(over_is_not_adopted),
+		TEST(many_are_looked_at_less_often), TEST(over_is_not_adopted),
 		TEST(ends_by_its_page), TEST(submitted_after_it_was_adopted),
 		TEST(submitted_into_the_slot_of_one_that_is_over), TEST(adopted_has_to_wait),
 		TEST(quota_reaches_empty_slots), TEST(windows_of_those_who_left),
