@@ -10,12 +10,12 @@
 #define VG_UNSIMULATED_DECLARED(X) \
 	X(cuCtxAttach) X(cuCtxDetach) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
 	X(cuCtxGetExecAffinity) \
-	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
+	X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
 	X(cuDeviceSetMemPool) \
 	X(cuLaunch) \
 	X(cuLaunchGrid) X(cuLaunchGridAsync) \
 	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
-	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) \
+	X(cuMemPoolGetAttribute) X(cuMemPoolTrimTo) \
 	X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
 	X(cuOccupancyMaxPotentialClusterSize)
 
@@ -35,7 +35,10 @@
 	X(cuDeviceGetP2PAtomicCapabilities) X(cuDeviceGetTexture1DLinearMaxWidth) \
 	X(cuDeviceGraphMemTrim) \
 	X(cuDeviceRegisterAsyncNotification) X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) \
-	X(cuDeviceUnregisterAsyncNotification) X(cuExternalMemoryGetMappedBuffer) \
+	X(cuDeviceUnregisterAsyncNotification) X(cuEGLStreamConsumerDisconnect) \
+	X(cuEGLStreamProducerConnect) X(cuEGLStreamProducerDisconnect) \
+	X(cuEGLStreamProducerPresentFrame) X(cuEGLStreamProducerReturnFrame) \
+	X(cuExternalMemoryGetMappedBuffer) \
 	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) \
 	X(cuFuncSetBlockShape) \
 	X(cuFuncSetSharedSize) X(cuGraphAddExternalSemaphoresSignalNode) \
@@ -55,7 +58,8 @@
 	X(cuGraphExternalSemaphoresWaitNodeSetParams) \
 	X(cuGraphKernelNodeCopyAttributes) \
 	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
-	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGraphicsMapResources) \
+	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGLGetDevices_v2) \
+	X(cuGraphicsGLRegisterImage) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \
 	X(cuGraphicsResourceGetMappedPointer) X(cuGraphicsResourceGetMappedPointer_v2) \
 	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) \
