@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A program with texture and surface references, which it binds anew between launches that it does
- * not wait for: textures PTX-FILE [proc | unbound | odd | plain [BLOCKS FETCHES]]. Prints hashes of
- * all that is there; they are the same however it is run. proc: all functions by cuGetProcAddress.
- * unbound: references that are never bound, nor used. odd: bound by a way that says no object.
+ * not wait for: textures PTX-FILE [proc | unbound | odd | objects | plain [BLOCKS FETCHES]]. Prints
+ * hashes of all that is there; they are the same however it is run. proc: all functions by
+ * cuGetProcAddress. unbound: references that are never bound, nor used. odd: bound by a way that
+ * says no object. objects: texture and surface objects, destroyed right after the launch.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,7 +61,7 @@ static void functions(bool proc)
 
 struct program {
 	CUmodule module;
-	CUfunction shade;
+	CUfunction shade, gather;
 	CUtexref line, picture;
 	CUsurfref board;
 	CUdeviceptr memory[2], rows, out[4];
@@ -109,6 +110,7 @@ static void open_program(struct program *p, unsigned int salt)
 
 	DO(cuModuleLoadData(&p->module, image));
 	DO(cuModuleGetFunction(&p->shade, p->module, "shade"));
+	DO(cuModuleGetFunction(&p->gather, p->module, "gather"));
 	DO(cuStreamCreate(&p->stream, CU_STREAM_NON_BLOCKING));
 	for (i = 0; i < 2 * WIDTH * HEIGHT; i++)
 		host[i] = (float)((i * 11 + salt) % 251) / 8;
@@ -244,6 +246,28 @@ static void run(const char *name, struct program *p, unsigned int rounds)
 	}
 }
 
+static void launch_objects(const struct program *p, unsigned int r)
+{
+	CUDA_RESOURCE_DESC line = { .resType = CU_RESOURCE_TYPE_LINEAR };
+	CUDA_RESOURCE_DESC board = { .resType = CU_RESOURCE_TYPE_ARRAY };
+	CUDA_TEXTURE_DESC plain = { .filterMode = CU_TR_FILTER_MODE_POINT };
+	CUdeviceptr out = p->out[r & 3];
+	CUtexObject texture;
+	CUsurfObject surface;
+	void *params[] = { &out, &fetches, &texture, &surface };
+
+	line.res.linear.devPtr = p->memory[r & 1];
+	line.res.linear.format = CU_AD_FORMAT_FLOAT;
+	line.res.linear.numChannels = 1;
+	line.res.linear.sizeInBytes = LINE * 4;
+	board.res.array.hArray = p->canvas[r >> 1 & 1];
+	DO(cuTexObjectCreate(&texture, &line, &plain, NULL));
+	DO(cuSurfObjectCreate(&surface, &board));
+	DO(cuLaunchKernel(p->gather, blocks, 1, 1, THREADS, 1, 1, 0, p->stream, params, NULL));
+	DO(cuTexObjectDestroy(texture));
+	DO(cuSurfObjectDestroy(surface));
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[2] : "";
@@ -273,6 +297,12 @@ int main(int argc, char **argv)
 		get_references(&p);
 		launch(&p, i, 0);
 		show(&p, how, i);
+	} else if (!strcmp(how, "objects")) {
+		for (i = 0; i < ROUNDS; i++) {
+			launch_objects(&p, i);
+			if (i % 4 == 3)
+				show(&p, how, i);
+		}
 	} else if (!strcmp(how, "odd")) {
 		get_references(&p);
 		for (i = 0; i < 4; i++) {

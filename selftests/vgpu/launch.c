@@ -195,6 +195,7 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p,
 
 	if (r)
 		return r;
+	vg_texobjects_reap();
 	r = vg_function_get(handle, &f);
 	if (!r)
 		r = vg_function_load(f, VG_HOLDER_LAUNCH);

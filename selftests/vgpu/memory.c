@@ -89,6 +89,26 @@ CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 	return vg_leave(r ? r : vg_mem_free(ptr, false));
 }
 
+/* The only pool is the default one, and it returns memory at once, whatever its attributes say. */
+CUDADRV_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	CUresult r = vg_check_device(pool, dev);
+
+	if (!r)
+		*pool = (CUmemoryPool)(uintptr_t)(dev + 1);
+	return r;
+}
+
+CUDADRV_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+					   void *value)
+{
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		return vg_unsimulated("an attribute of a memory pool");
+	return vg_check_device(value, (CUdevice)(uintptr_t)pool - 1);
+}
+
 static CUresult alloc_async(CUdeviceptr *ptr, size_t size, CUstream stream, bool own)
 {
 	struct CUctx_st *ctx;

@@ -214,6 +214,14 @@ static bool ctx_passed(const struct CUctx_st *ctx, uint64_t seq)
 	return true;
 }
 
+bool vg_passed(uint64_t seq)
+{
+	for (const struct CUctx_st *c = vg.contexts; c; c = c->next)
+		if (!ctx_passed(c, seq))
+			return false;
+	return true;
+}
+
 CUresult vg_wait_ctx(struct CUctx_st *ctx)
 {
 	const struct CUctx_st *asked = ctx ? ctx : vg_current();

@@ -30,6 +30,7 @@ struct CUarray_st {
 
 struct texobject {
 	struct texobject *next;
+	uint64_t seq;		/* of what was issued before it was destroyed */
 	uint64_t handle;
 	bool surface;
 	CUDA_RESOURCE_DESC resource;
@@ -37,7 +38,7 @@ struct texobject {
 };
 
 static struct CUarray_st *arrays;
-static struct texobject *texobjects;
+static struct texobject *texobjects, *destroyed;
 
 static struct CUarray_st **find_array(CUarray a)
 {
@@ -371,6 +372,26 @@ uint64_t vg_object(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *
 	return handle;
 }
 
+/*
+ * A destroyed object stays for the work that was issued before, as FFmpeg's filters need it to. It
+ * is not there for a kernel that is launched when all of that has ended.
+ */
+void vg_texobjects_reap(void)
+{
+	struct texobject **p = &destroyed, *o;
+
+	while (*p) {
+		o = *p;
+		if (!vg_passed(o->seq)) {
+			p = &o->next;
+			continue;
+		}
+		*p = o->next;
+		vgpu_texture_free(o->handle, o->surface);
+		free(o);
+	}
+}
+
 static CUresult object_new(uint64_t *out, const CUDA_RESOURCE_DESC *resource,
 			   const CUDA_TEXTURE_DESC *texture)
 {
@@ -379,6 +400,7 @@ static CUresult object_new(uint64_t *out, const CUDA_RESOURCE_DESC *resource,
 
 	if (r)
 		return r;
+	vg_texobjects_reap();
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
@@ -418,8 +440,10 @@ static CUresult object_free(uint64_t handle, bool surface)
 	if (!o)
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
 	*p = o->next;
-	vgpu_texture_free(handle, surface);
-	free(o);
+	o->seq = vg.seq;
+	o->next = destroyed;
+	destroyed = o;
+	vg_texobjects_reap();
 	return vg_leave(CUDA_SUCCESS);
 }
 

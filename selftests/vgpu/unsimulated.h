@@ -10,10 +10,10 @@
 #define VG_UNSIMULATED_DECLARED(X) \
 	X(cuCtxAttach) X(cuCtxDetach) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
 	X(cuCtxGetExecAffinity) \
-	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
+	X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
 	X(cuDeviceSetMemPool) \
 	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
-	X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo) \
+	X(cuMemPoolGetAttribute) X(cuMemPoolTrimTo) \
 	X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
 	X(cuOccupancyMaxPotentialClusterSize)
 
@@ -33,7 +33,10 @@
 	X(cuDeviceGetP2PAtomicCapabilities) X(cuDeviceGetTexture1DLinearMaxWidth) \
 	X(cuDeviceGraphMemTrim) \
 	X(cuDeviceRegisterAsyncNotification) X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) \
-	X(cuDeviceUnregisterAsyncNotification) X(cuExternalMemoryGetMappedBuffer) \
+	X(cuDeviceUnregisterAsyncNotification) X(cuEGLStreamConsumerDisconnect) \
+	X(cuEGLStreamProducerConnect) X(cuEGLStreamProducerDisconnect) \
+	X(cuEGLStreamProducerPresentFrame) X(cuEGLStreamProducerReturnFrame) \
+	X(cuExternalMemoryGetMappedBuffer) \
 	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) \
 	X(cuGraphAddExternalSemaphoresSignalNode) \
 	X(cuGraphAddExternalSemaphoresWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
@@ -52,7 +55,8 @@
 	X(cuGraphExternalSemaphoresWaitNodeSetParams) \
 	X(cuGraphKernelNodeCopyAttributes) \
 	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
-	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGraphicsMapResources) \
+	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGLGetDevices_v2) \
+	X(cuGraphicsGLRegisterImage) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \
 	X(cuGraphicsResourceGetMappedPointer) X(cuGraphicsResourceGetMappedPointer_v2) \
 	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) \

@@ -251,6 +251,7 @@ CUresult vg_push(struct CUstream_st *s, struct vg_op *op);
 CUresult vg_push_wait(struct CUstream_st *s, struct vg_op *op);
 CUresult vg_wait_stream(struct CUstream_st *s);
 CUresult vg_wait_ctx(struct CUctx_st *ctx);	/* NULL: all */
+bool vg_passed(uint64_t seq);			/* what was issued up to @seq has ended */
 bool vg_op_ready(const struct vg_op *op);
 void vg_op_finish(struct vg_op *op);		/* the head of its stream is done */
 bool vg_value_reached(const struct vg_op *op);
@@ -299,6 +300,7 @@ CUresult vg_read_file(const char *name, char **data, size_t *size);
 bool vg_linked_ptx(const void *image, size_t max, char **ptx, size_t *size);
 
 /* texture.c */
+void vg_texobjects_reap(void);			/* those that were destroyed and are unused */
 void vg_arrays_drop(struct CUctx_st *ctx);
 CUresult vg_array_place(CUarray array, const size_t at[3], size_t width, size_t rows, size_t planes,
 			char **base, size_t *pitch, size_t *plane);
