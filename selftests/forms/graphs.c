@@ -505,6 +505,41 @@ static void capture_broken(void)
 	words_show("capture-broken", &c.w);
 }
 
+/* Two captures, one behind the other, into a graph that there is already */
+static void capture_to_graph(void)
+{
+	CUstreamCaptureStatus status;
+	const CUgraphNode *last;
+	CUgraph g, same;
+	struct scene c;
+	CUgraphNode node;
+	CUgraphExec e;
+	size_t n;
+
+	scene_begin(&c);
+	DO(cuGraphCreate(&g, 0));
+	for (uint32_t i = 1; i <= 2; i++) {
+		DO(cuStreamBeginCaptureToGraph(c.s, g, i > 1 ? &node : NULL, NULL, i > 1,
+					       CU_STREAM_CAPTURE_MODE_GLOBAL));
+		work_launch(c.f, c.s, &c.w, c.n, i);
+		DO(cuStreamGetCaptureInfo_v2(c.s, &status, NULL, &same, &last, &n));
+		CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && same == g && n == 1);
+		node = last[0];
+		DO(cuStreamUpdateCaptureDependencies(c.s, &node, NULL, 1,
+						     CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+		DO(cuStreamEndCapture(c.s, &same));
+		CHECK(same == g);
+	}
+	e = instantiate(g);
+	for (uint32_t i = 0; i < TIMES; i++) {
+		DO(cuGraphLaunch(e, c.s));
+		expect_capture(&c);
+	}
+	DO(cuStreamSynchronize(c.s));
+	DO(cuGraphExecDestroy(e));
+	words_show("capture-to-graph", &c.w);
+}
+
 /* A capture that never ends: its stream is destroyed, or its context */
 static void capture_dropped(void)
 {
@@ -547,6 +582,7 @@ const struct form graph_forms[] = {
 	{ "capture-thread", capture_thread },
 	{ "capture-first", capture_first },
 	{ "capture-broken", capture_broken },
+	{ "capture-to-graph", capture_to_graph },
 	{ "capture-dropped", capture_dropped },
 	{ 0 },
 };

@@ -82,6 +82,38 @@ static void copy_async(void)
 	words_show("copy-async", &w);
 }
 
+/* Several copies in one call, in the order of their stream */
+static void copy_batch(void)
+{
+	CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+	CUdeviceptr to[2], from[2], other;
+	size_t sizes[2], first = 0;
+	struct words w;
+	CUfunction f;
+	CUstream s;
+
+	form_begin();
+	f = form_function("work");
+	s = stream_new();
+	w = words_new(form_blocks * THREADS);
+	DO(cuMemAlloc(&other, w.n * 4));
+	DO(cuCtxSynchronize());
+	sizes[0] = sizes[1] = w.n * 2;
+	for (uint32_t i = 0; i < TURNS; i++) {
+		work(f, s, &w, ROUNDS, i);
+		for (int k = 0; k < 2; k++) {
+			from[k] = w.at + (size_t)k * w.n * 2;
+			to[k] = other + (size_t)k * w.n * 2;
+		}
+		DO(cuMemcpyBatchAsync_v2(to, from, sizes, 2, &how, &first, 1, s));
+		DO(cuMemsetD8Async(w.at, 0, w.n * 4, s));
+		DO(cuMemcpyBatchAsync_v2(from, to, sizes, 2, &how, &first, 1, s));
+	}
+	DO(cuStreamSynchronize(s));
+	DO(cuMemFree(other));
+	words_show("copy-batch", &w);
+}
+
 static void copy_2d(void)
 {
 	enum { WIDTH = 48, HEIGHT = 192 };
@@ -436,6 +468,7 @@ static void out_of_memory(void)
 const struct form memory_forms[] = {
 	{ "copy-sync", copy_sync },
 	{ "copy-async", copy_async },
+	{ "copy-batch", copy_batch },
 	{ "copy-2d", copy_2d },
 	{ "copy-device", copy_device },
 	{ "sets", sets },

@@ -422,6 +422,25 @@ static void two_contexts(void)
 	gsched_group_set(admin, NULL, "a", "gpu.priority", "0");
 }
 
+static bool is_default(const struct state *s) { return s->slice_us == 1 && s->applied_us == 2000; }
+
+/* The driver waits for each kernel in the call that launches it */
+static void blocking_launches(void)
+{
+	static const char what[] = "a program whose launches wait";
+	struct run top, low;
+	struct state s;
+
+	start_endless(&top, "top");
+	setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+	start_endless(&low, "a");
+	unsetenv("CUDA_LAUNCH_BLOCKING");
+	ok(comes_to(low.pid, is_default, &s), "%s: it has the driver's slice at least", what);
+	end(&low, SIGTERM);
+	end(&top, SIGTERM);
+	ok(!low.status && !top.status, "%s: they end as they should", what);
+}
+
 static bool has_turn(const struct state *s) { return s->turn; }
 
 static void owner_dies(void)
@@ -725,6 +744,7 @@ int main(void)
 		equals();
 		swap();
 		two_contexts();
+		blocking_launches();
 		owner_dies();
 		refused();
 		no_slices(preload);

@@ -138,6 +138,7 @@ static const CUDA_ARRAY_DESCRIPTOR array_of = {
 
 static void make(void)
 {
+	cuuint64_t keep = UINT64_MAX;
 	CUgraphNode node;
 	CUDA_KERNEL_NODE_PARAMS_v2 params = {
 		.func = nothing, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
@@ -167,6 +168,7 @@ static void make(void)
 	on.mapped = on.range;
 	DO(cuMemSetAccess(on.range, RANGE, &readable, 1));
 	DO(cuDeviceGetDefaultMemPool(&on.pool, 0));
+	DO(cuMemPoolSetAttribute(on.pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
 }
 
 static void unmake(void)
@@ -223,6 +225,7 @@ static void unmake(void)
 }
 
 static size_t stack = 2048;
+static cuuint64_t nothing_kept;
 
 /* A kernel that nothing has launched yet becomes part of a graph */
 static CUresult capture(void)
@@ -317,12 +320,15 @@ static CUresult capture(void)
 	X(cuMemAllocAsync, 0, cuMemAllocAsync(&on.pooled, 64 << 20, own)) \
 	X(cuMemFreeAsync, cuMemAllocAsync(&on.pooled, 64 << 20, own), \
 	  TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))) \
-	X(cuMemFreeAsync_then_synchronize, (cuMemAllocAsync(&on.pooled, 64 << 20, own), \
-					    TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))), \
-	  cuStreamSynchronize(own)) \
 	X(cuMemPoolTrimTo, (cuMemAllocAsync(&on.pooled, 64 << 20, own), \
-			    TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))), \
-	  cuMemPoolTrimTo(on.pool, 0))
+			    cuMemFreeAsync(on.pooled, own), \
+			    TAKEN(on.pooled, cuStreamSynchronize(own))), \
+	  cuMemPoolTrimTo(on.pool, 0)) \
+	X(cuStreamSynchronize_trims, (cuMemPoolSetAttribute(on.pool, \
+					 CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing_kept), \
+					cuMemAllocAsync(&on.pooled, 64 << 20, own), \
+					TAKEN(on.pooled, cuMemFreeAsync(on.pooled, own))), \
+	  cuStreamSynchronize(own))
 
 #define X(name, before, call) \
 	static CUresult before_##name(void) { return before; } \

@@ -29,29 +29,59 @@ static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	return p->func ? p->func : (CUfunction)p->kern;
 }
 
-/* Hash of a kernel node without its parameters. The number tells apart kernels with one handle. */
-static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+/* Hash of what decides how many blocks of a node fit an SM. */
+static uint64_t block_digest(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
+	/* the number tells apart kernels with one handle */
 	uint64_t hash = mix_hash((uintptr_t)function_of(p), gi_name_number(function_of(p)));
 
-	hash = mix_hash(hash, (uint64_t)p->gridDimX << 32 | p->gridDimY);
-	hash = mix_hash(hash, (uint64_t)p->gridDimZ << 32 | p->sharedMemBytes);
+	hash = mix_hash(hash, p->sharedMemBytes);
 	return mix_hash(hash, (uint64_t)p->blockDimX << 32 | p->blockDimY << 16 | p->blockDimZ);
 }
 
-/* Sets its blocks and how many fit an SM; 0 blocks: unknown. */
-static void fill_kernel(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+/* Hash of a kernel node without its parameters. */
+static uint64_t digest_of(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
-	k->digest = digest_of(p);
-	k->blocks = 0;
+	uint64_t hash = mix_hash(block_digest(p), (uint64_t)p->gridDimX << 32 | p->gridDimY);
+
+	return mix_hash(hash, p->gridDimZ);
+}
+
+/* How many blocks fit an SM, 0: unknown. */
+static int blocks_per_sm(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+	int m;
+
 	if (!function_of(p) ||
-	    gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k->m, function_of(p),
+	    gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor(&m, function_of(p),
 			(int)(p->blockDimX * p->blockDimY * p->blockDimZ), p->sharedMemBytes) ||
-	    k->m < 1)
-		return;
-	if (k->m > 32)
-		k->m = 32;
-	k->blocks = (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ;
+	    m < 1)
+		return 0;
+	return m < 32 ? m : 32;
+}
+
+/* Answers of the driver while the nodes of a graph are read: most have few kernels. */
+#define ANSWERS	64
+struct answer {
+	uint64_t block_digest;
+	int m;
+};
+
+/*
+ * Sets its blocks and how many fit an SM; 0 blocks: unknown. @answers: ANSWERS of them, at first
+ * zero; or NULL.
+ */
+static void fill_kernel(struct gi_graph_kernel *k, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+			struct answer *answers)
+{
+	const uint64_t digest = block_digest(p);
+	struct answer *known = answers ? &answers[digest % ANSWERS] : NULL;
+
+	k->digest = digest_of(p);
+	k->m = known && known->block_digest == digest ? known->m : blocks_per_sm(p);
+	if (known)
+		*known = (struct answer){ digest, k->m };
+	k->blocks = k->m ? (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ : 0;
 }
 
 /* Derives the widest kernel and the key from the kernels. */
@@ -83,6 +113,7 @@ static void update_summary(struct gi_graph *g)
  */
 static void read_nodes(struct gi_graph *g, CUgraph graph, const struct gi_graph *before)
 {
+	struct answer answers[ANSWERS] = { 0 };
 	CUDA_KERNEL_NODE_PARAMS_v2 p;
 	CUgraphNodeType type;
 	CUgraphNode *nodes;
@@ -116,7 +147,7 @@ static void read_nodes(struct gi_graph *g, CUgraph graph, const struct gi_graph 
 		if (was && was->digest == digest_of(&p))
 			*k = *was;
 		else
-			fill_kernel(k, &p);
+			fill_kernel(k, &p, answers);
 	}
 	free(nodes);
 }
@@ -246,7 +277,7 @@ void gi_graph_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_N
 	g->sought = before->sought;
 	before->kernels = NULL;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	fill_kernel(&g->kernels[i], p);
+	fill_kernel(&g->kernels[i], p, NULL);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	update_summary(g);
 	insert_graph(g);

@@ -220,6 +220,7 @@ void gi_client_make(struct gi_client *c)
 	int major = 0, minor = 0;
 
 	c->always_resumable = gi_env("GSCHED_RESUMABLE_ALWAYS", 0);
+	c->launch_blocking = gi_env("CUDA_LAUNCH_BLOCKING", 0);
 	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->dev);
 	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, c->dev);
 	c->arch = major * 10 + minor;

@@ -95,6 +95,7 @@ struct gi_client {
 	/* the process exits: there is no agent, so do not wait for it */
 	_Atomic bool stop;
 	bool always_resumable;		/* use resumable twins wherever possible */
+	bool launch_blocking;		/* CUDA_LAUNCH_BLOCKING: each launch waits for its kernel */
 	_Atomic uint32_t untracked;	/* untracked launches, counted while activity is reported */
 	/* the next launch is tracked once @untracked reaches this */
 	_Atomic uint32_t track_at;

@@ -28,7 +28,6 @@ CUresult cuMemFree_v2(CUdeviceptr p)
 
 WAITS(cuMemFreeHost, (void *p), p)
 WAITS(cuMemHostUnregister, (void *p), p)
-WAITS(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), pool, keep)
 WAITS(cuCtxSetLimit, (CUlimit limit, size_t value), limit, value)
 
 /* ---- graphs ---- */

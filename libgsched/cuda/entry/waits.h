@@ -2,14 +2,15 @@
 /*
  * The driver's calls that wait for the GPU while holding the context's lock: X(symbol, what they
  * wait for, what was measured). task/task.h explains the kinds. Measured on an H200, driver 580
- * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md); "as": assumed, not
- * measured separately. cuMemFree is in entry/memory.c: it waits for the memory's context, whichever
- * is current. Some calls are not listed because they do not wait: allocation and registration of
- * memory, cuModuleGetFunction, cuFuncLoad and the first launch of a module's function,
- * cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy, copies and sets within
- * the device. Others are not, because they hold no lock: synchronisation, asynchronous copies of
- * pageable memory to the host. Calls that end a context drain its tasks first (process/ending.c).
- * The variants with 32-bit pointers are not managed.
+ * (selftests/programs/waits.c, docs/measurements/2026-11-23-waits-h200.md; pools and addresses on
+ * an H100, 2026-11-26-calls-h100.md); "as": assumed, not measured separately. cuMemFree is in
+ * entry/memory.c: it waits for the memory's context, whichever is current. Some calls are not
+ * listed because they do not wait: allocation and registration of memory, those of memory pools and
+ * of addresses apart from memory, cuModuleGetFunction, cuFuncLoad and the first launch of a
+ * module's function, cuGraphInstantiate, cuGraphExecDestroy, cuStreamDestroy, cuEventDestroy,
+ * copies and sets within the device. Others are not, because they hold no lock: synchronisation,
+ * asynchronous copies of pageable memory to the host. Calls that end a context drain its tasks
+ * first (process/ending.c). The variants with 32-bit pointers are not managed.
  */
 #ifndef GI_WAITS_H
 #define GI_WAITS_H
@@ -22,7 +23,6 @@
 	X(cuMemHostUnregister, GI_WAITS_ALL, "for all contexts") \
 	X(cuArrayDestroy, GI_WAITS_ALL, "for its context, which need not be the current one") \
 	X(cuMipmappedArrayDestroy, GI_WAITS_ALL, "as cuArrayDestroy") \
-	X(cuMemPoolTrimTo, GI_WAITS_ALL, "as cuArrayDestroy") \
 	/* code; a library is loaded into a context when something in it is first used there */ \
 	X(cuModuleLoad, GI_WAITS_DEVICE, "for the context") \
 	X(cuModuleLoadData, GI_WAITS_DEVICE, "as cuModuleLoad") \

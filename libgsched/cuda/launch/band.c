@@ -14,10 +14,13 @@
 /*
  * Each context has a channel group, and those of one process take turns by their slices. With the
  * shortest slice none of them makes progress, as with two busy bands that have it. With the longest
- * slice one waits until another has no more work.
+ * slice one waits until another has no more work. On an H100 a program under CUDA_LAUNCH_BLOCKING
+ * made no progress with the shortest slice either, beside another one: it gets the driver's own.
  */
-static uint32_t slice_of_each(uint32_t us, unsigned int groups)
+static uint32_t slice_of_each(const struct gi_client *c, uint32_t us, unsigned int groups)
 {
+	if (us && us < TOGETHER_MOST_US && c->launch_blocking)
+		return TOGETHER_MOST_US;
 	if (groups < 2 || !us)
 		return us;
 	if (us < TOGETHER_LEAST_US)
@@ -33,15 +36,15 @@ static void apply_slice(struct gi_client *c)
 	/* without an arbiter, return to the driver's default, which starves no process */
 	const uint32_t asked = gone ? 0 : gi_load(&c->arb->header.slice_us);
 	bool block_end = !gone && gi_load(&c->arb->header.flags) & GSCHED_ARB_BLOCK_END;
-	uint32_t us = slice_of_each(asked, c->slice.groups);
+	uint32_t us = slice_of_each(c, asked, c->slice.groups);
 	struct gsched_slice now;
 
 	if (!gsched_slice_follow(&c->slice, uuid, us, block_end, gone ? NULL : c->g,
 				 &c->cl->header, &now))
 		return;
 	/* the number of groups has changed */
-	if (slice_of_each(asked, now.groups) != us) {
-		us = slice_of_each(asked, now.groups);
+	if (slice_of_each(c, asked, now.groups) != us) {
+		us = slice_of_each(c, asked, now.groups);
 		gsched_slice_follow(&c->slice, uuid, us, block_end, gone ? NULL : c->g,
 				    &c->cl->header, &now);
 	}
