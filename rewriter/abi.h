@@ -74,7 +74,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		22	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		23	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -98,7 +98,7 @@ struct gsr_launch {
 	uint32_t fetch_least, fetch_most;
 	/* workers of a full launch: for the even share; with ranges how many there are, not 0 */
 	uint32_t workers;
-	uint32_t poll_ns;	/* least time between two reads of the page */
+	uint32_t poll_quarter;	/* ns: of poll_ns, the least time between two reads of the page */
 	/* device address of struct gsr_save, one a task; 0: block-tasks are not suspended */
 	uint64_t save;
 	uint32_t save_stride;	/* bytes of a record, a multiple of 16: gsr_save_stride() */

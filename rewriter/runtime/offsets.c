@@ -26,7 +26,7 @@ static __attribute__((used)) void offsets(void)
 	VALUE("launch.grid.y", offsetof(struct gsr_launch, grid[1]));
 	VALUE("launch.grid.z", offsetof(struct gsr_launch, grid[2]));
 	FIELD(launch, weight);
-	FIELD(launch, poll_ns);
+	FIELD(launch, poll_quarter);
 	FIELD(launch, fetch_least);
 	FIELD(launch, fetch_ns);
 	FIELD(launch, workers);

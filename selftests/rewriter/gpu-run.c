@@ -342,7 +342,7 @@ static bool run_twin(struct gpu *g, struct run *run, uint64_t window)
 
 void gpu_defaults(struct gpu *g)
 {
-	g->arg.poll_ns = GI_POLL_NS;
+	g->arg.poll_quarter = GI_POLL_NS / 4;
 	g->arg.fetch_ns = g->o->fetch_ns ? (float)g->o->fetch_ns : GI_FETCH_NS;
 	g->arg.fetch_max = GI_FETCH_MAX;
 	g->arg.workers = g->sms * (unsigned int)g->r->per_sm[1];
@@ -390,7 +390,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 			window = roll(3) ? whole : any_window(g);
 			g->arg.save = roll(8) ? g->save : 0;
 			if (roll(2)) {
-				g->arg.poll_ns = 1 + roll(5000);
+				g->arg.poll_quarter = 1 + roll(1250);
 				g->arg.fetch_ns = 500 + roll(20000);
 				g->arg.fetch_max = 1 + roll(16);
 			}

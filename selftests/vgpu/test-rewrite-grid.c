@@ -53,7 +53,7 @@ static void run(struct vgpu_kernel *k, const struct gsr_kernel *g, const uint32_
 		.control = (uintptr_t)control, .window = (uintptr_t)&window,
 		.stat = (uintptr_t)&stat,
 		.grid = { grid[0], grid[1], grid[2] }, .seq = 1, .weight = GSCHED_CAPSM,
-		.poll_ns = 1, .fetch_ns = 20000, .fetch_max = 8, .workers = 132,
+		.poll_quarter = 1, .fetch_ns = 20000, .fetch_max = 8, .workers = 132,
 	};
 	uintptr_t to = (uintptr_t)&log;
 	unsigned int sm[3] = { 0 };

@@ -80,7 +80,7 @@ static void device_new(struct device *d, uint32_t mode, uint64_t window)
 	*d->arg = (struct gsr_launch){
 		.control = (uintptr_t)d->control, .window = (uintptr_t)&d->window,
 		.stat = (uintptr_t)&d->stat, .grid = { FOR_EVER, 1, 1 },
-		.seq = 1, .weight = WEIGHT, .poll_ns = 1, .fetch_ns = 200, .fetch_max = 4,
+		.seq = 1, .weight = WEIGHT, .poll_quarter = 1, .fetch_ns = 200, .fetch_max = 4,
 		.workers = WORKERS_MAX, .flags = mode,
 	};
 	gsr_launch_order(d->arg, GSR_ORDER_STRICT, WORKERS_MAX, 4);
@@ -542,7 +542,7 @@ static void polls(unsigned int copies)
 	struct device d;
 
 	device_new(&d, 0, sms_window(4 * SMS));
-	d.arg->poll_ns = (uint32_t)poll_ns;
+	d.arg->poll_quarter = (uint32_t)poll_ns / 4;
 	d.arg->last_copy = copies - 1;
 	bring(&d, WORKERS_MAX, 0);
 	/* a window above the device would have ranks that are outside of it for those that start */
