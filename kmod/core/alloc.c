@@ -537,7 +537,7 @@ static void contest_clients(struct gsc_band *band, struct tree *tree, struct gsc
  * The only client of its rank, where nothing is guaranteed: it has what a contest would give it, up
  * to @room. Returns how much
  */
-static u32 serve_lone(struct gsc_client *client, u32 room, bool spare)
+static inline u32 serve_lone(struct gsc_client *client, u32 room, bool spare)
 {
 	u32 want, got;
 

@@ -359,17 +359,31 @@ static u64 late_from(struct gsc_task *task)
 	return task->late_from;
 }
 
-void gsc_late_watch(struct gsc_band *band, u64 now)
+/* U64_MAX: nobody is */
+static u64 first_late(struct gsc_band *band)
 {
+	u32 left = band->n_tasks, rank = 0;
 	struct gsc_task *task;
 	u64 late = U64_MAX;
 
-	if (band->help.until)
-		late = band->help.until;
-	else if (may_help(band))
-		list_for_each_entry(task, &band->tasks, node)
-			if (can_be_late(task))
-				late = min(late, late_from(task));
+	list_for_each_entry(task, &band->tasks, node) {
+		/* the last client, which has neither an equal nor anybody below it */
+		if (left == task->client->n_tasks && task->rank < rank)
+			break;
+		if (can_be_late(task))
+			late = min(late, late_from(task));
+		rank = task->rank;
+		left--;
+	}
+	return late;
+}
+
+void gsc_late_watch(struct gsc_band *band, u64 now)
+{
+	u64 late = band->help.until ? band->help.until : U64_MAX;
+
+	if (!band->help.until && may_help(band))
+		late = first_late(band);
 	if (late == U64_MAX)
 		return;
 	/* whom others can help, and exactly when, is looked at when that comes */

@@ -228,6 +228,10 @@ static void setup(struct bench *b, const struct bench_case *c)
 	if (c->active && gsc_group_store(&b->group[0], GSC_FILE_GPU_PRIORITY, "10", b->now))
 		fail("a priority was refused");
 	commit(b);
+	/* the kernels that run have done so for a while */
+	b->now += 50000000;
+	gsc_tick(&b->dev, b->now);
+	commit(b);
 	if (c->prepare)
 		c->prepare(b);
 }
