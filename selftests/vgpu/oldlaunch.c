@@ -23,12 +23,16 @@ static CUresult enter(const void *handle, struct vg_old_launch **old)
 	if (r)
 		return r;
 	r = vg_function_get(handle, &f);
-	if (r)
-		return vg_leave(r);
-	if (!f->old)
+	if (!r && !f->old)
 		f->old = calloc(1, sizeof(*f->old));
+	if (!r && !f->old)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r) {
+		vg_leave(r);
+		return r;
+	}
 	*old = f->old;
-	return f->old ? CUDA_SUCCESS : vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	return CUDA_SUCCESS;
 }
 
 CUDADRV_API CUresult cuFuncSetBlockShape(CUfunction f, int x, int y, int z)
