@@ -168,10 +168,10 @@ expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
 expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" \
 	"$ctl" device set mode=sideways
-# a client takes about 40 KiB
+# a client takes about 49 KiB
 "$ctl" status --json | jq -e --argjson mem "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)" '
 	def places($kib): $mem / 1024 / $kib | [[., 64] | max, 512] | min | floor;
-	.devices[0].clients_max | . >= places(48) and . <= places(32)' >/dev/null
+	.devices[0].clients_max | . >= places(56) and . <= places(40)' >/dev/null
 ok $? "places for clients by the machine's memory"
 expect 0 "" "device set, numbers" "$ctl" device set switch_us=150 max_overhead=20 max_slowdown=300
 expect 1 "switch_us is 10 to 10000" "device set, a number out of range" \
