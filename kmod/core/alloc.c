@@ -158,7 +158,7 @@ static void divide(struct gsc_contest *contest, u32 amount)
 		contest->lo = contest->firm;
 	}
 	share = contest->first;
-	if (contest->hi <= amount) {
+	if (contest->hi <= amount || !share) {
 		for (; share; share = share->next)
 			share->got = share->hi;
 	} else if (!share->next) {
