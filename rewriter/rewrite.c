@@ -145,7 +145,7 @@ static const char *check_kernel(struct gsr_pass *p, struct gsr_fn *fn, struct gs
 		if (!why)
 			why = gsr_barriers(c, end, &wants);
 		/* handles of textures are parameters of the kernel */
-		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
+		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->textures.n)
 			wants = GSR_INLINE_TEXTURES;
 		/* barriers are resume points, unless they were converted to a software barrier */
 		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->swbarrier &&
@@ -365,7 +365,7 @@ static const char *plan_cleanup(struct twin *t)
 		cleanup->cp_async |= fn->cp_async;
 		cleanup->bulk |= fn->bulk;
 		cleanup->mbarriers |= fn->mbarriers || fn->mbarriers_listed;
-		t->ids.alone &= !fn->shared && !fn->n_vars && !fn->barriers && !cleanup->cp_async &&
+		t->ids.alone &= !fn->shared && !fn->vars.n && !fn->barriers && !cleanup->cp_async &&
 				!cleanup->bulk && !cleanup->mbarriers;
 	}
 	return NULL;
@@ -481,7 +481,7 @@ static const char *share_variables(struct twin *t)
 	for (i = 0; i < t->c.n; i++) {
 		struct gsr_fn *fn = t->c.fns[i];
 
-		if (fn->globals_indirect || (!fn->n_globals && !fn->constants))
+		if (fn->globals_indirect || (!fn->globals.n && !fn->constants))
 			continue;
 		*inserted += gsr_globals(p, fn) + fn->translated;
 		fn->globals_indirect = true;

@@ -40,63 +40,47 @@ static void refuse(struct scan *s, const char *fmt, const char *arg)
 		s->fn->refusal = gsr_sprintf(s->p->arena, fmt, arg);
 }
 
-#define GROW(s, list, n, room) do { \
-	if ((n) == (room)) { \
-		void *grown_; \
-		(room) = (room) ? (room) * 2 : 4; \
-		grown_ = gsr_alloc_array((s)->p->arena, (room), sizeof(*(list))); \
-		if (n) \
-			memcpy(grown_, (list), (n) * sizeof(*(list))); \
-		(list) = grown_; \
-	} \
-} while (0)
-
-static void reference_fn(struct scan *s, struct gsr_fn *to)
+void gsr_fns_add(struct gsr_arena *a, struct gsr_fns *l, struct gsr_fn *fn)
 {
 	unsigned int i;
 
-	for (i = 0; i < s->fn->n_refs; i++)
-		if (s->fn->refs[i] == to)
+	for (i = 0; i < l->n; i++)
+		if (l->at[i] == fn)
 			return;
-	GROW(s, s->fn->refs, s->fn->n_refs, s->fn->room_refs);
-	s->fn->refs[s->fn->n_refs++] = to;
+	l->at = gsr_grow(a, l->at, l->n, &l->room, sizeof(struct gsr_fn *));
+	l->at[l->n++] = fn;
+}
+
+void gsr_vars_add(struct gsr_arena *a, struct gsr_vars *l, struct gsr_var *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < l->n; i++)
+		if (l->at[i] == v)
+			return;
+	l->at = gsr_grow(a, l->at, l->n, &l->room, sizeof(struct gsr_var *));
+	l->at[l->n++] = v;
 }
 
 static void reference_var(struct scan *s, struct gsr_var *v, const struct gsr_operand *o)
 {
+	struct gsr_arena *a = s->p->arena;
 	struct gsr_fn *fn = s->fn;
-	const char *why;
-	unsigned int i;
+	const char *why = NULL;
 
 	if (!s->insn)
 		return;
 	if (gsr_is_reference(v)) {
 		why = gsr_reference_use(s->p, s->insn, s->top, o, v);
-		if (why)
-			refuse(s, "%s", why);
-		for (i = 0; i < fn->n_textures; i++)
-			if (fn->textures[i] == v)
-				return;
-		GROW(s, fn->textures, fn->n_textures, fn->room_textures);
-		fn->textures[fn->n_textures++] = v;
-		return;
-	}
-	if (gsr_is_global(v) || strcmp(v->space, "shared")) {
+		gsr_vars_add(a, &fn->textures, v);
+	} else if (gsr_is_global(v) || strcmp(v->space, "shared")) {
 		why = gsr_global_use(s->p, s->insn, s->top, o, v);
-		if (why)
-			refuse(s, "%s", why);
-		for (i = 0; i < fn->n_globals; i++)
-			if (fn->globals[i] == v)
-				return;
-		GROW(s, fn->globals, fn->n_globals, fn->room_globals);
-		fn->globals[fn->n_globals++] = v;
-		return;
+		gsr_vars_add(a, &fn->globals, v);
+	} else {
+		gsr_vars_add(a, &fn->vars, v);
 	}
-	for (i = 0; i < fn->n_vars; i++)
-		if (fn->vars[i] == v)
-			return;
-	GROW(s, fn->vars, fn->n_vars, fn->room_vars);
-	fn->vars[fn->n_vars++] = v;
+	if (why)
+		refuse(s, "%s", why);
 }
 
 static void note_reference(struct scan *s, const char *name, const struct gsr_operand *o)
@@ -109,7 +93,7 @@ static void note_reference(struct scan *s, const char *name, const struct gsr_op
 
 		if (to->f->entry && !s->callee)
 			refuse(s, "address of the kernel %s", name);
-		reference_fn(s, to);
+		gsr_fns_add(s->p->arena, &s->fn->refs, to);
 		if (!s->callee && s->insn)
 			to->address_taken = s->fn->takes_address = true;
 	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars &&
@@ -260,7 +244,7 @@ struct hidden {
 
 static void hide(struct hidden *h, const char *name)
 {
-	GROW(h->s, h->names, h->n, h->room);
+	h->names = gsr_grow(h->s->p->arena, h->names, h->n, &h->room, sizeof(*h->names));
 	h->names[h->n].name = name;
 	h->names[h->n++].mark = *gsr_intern_mark(name);
 	*gsr_intern_mark(name) = 0;
@@ -399,15 +383,8 @@ struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
 
 void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v)
 {
-	struct scan s = { .p = p, .fn = fn };
-	unsigned int i;
-
-	reference_fn(&s, to);
-	for (i = 0; i < fn->n_globals; i++)
-		if (fn->globals[i] == v)
-			return;
-	GROW(&s, fn->globals, fn->n_globals, fn->room_globals);
-	fn->globals[fn->n_globals++] = v;
+	gsr_fns_add(p->arena, &fn->refs, to);
+	gsr_vars_add(p->arena, &fn->globals, v);
 }
 
 /* Takes as many loads to be alike as turn out to be so if they are taken to be so */
@@ -444,7 +421,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 	}
 	gsr_find_retries(p, fn->f, &fn->cfg);
 	find_divergence(p, fn);
-	if (fn->warp_sync || fn->n_refs) {
+	if (fn->warp_sync || fn->refs.n) {
 		gsr_uniform(p->scratch, fn, true, fn->loads);
 		gsr_arena_reset(p->scratch);
 	}
@@ -520,8 +497,8 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 	entry->mark = p->mark;
 	c.fns[c.n++] = entry;
 	for (i = 0; i < c.n; i++) {
-		for (k = 0; k < c.fns[i]->n_refs; k++) {
-			struct gsr_fn *to = c.fns[i]->refs[k];
+		for (k = 0; k < c.fns[i]->refs.n; k++) {
+			struct gsr_fn *to = c.fns[i]->refs.at[k];
 
 			if (to->mark != p->mark) {
 				to->mark = p->mark;

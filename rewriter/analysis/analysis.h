@@ -41,6 +41,18 @@ struct gsr_cfg {
  */
 enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_SHARED, GSR_LOADS_NAMED, GSR_LOADS_ALL };
 
+/* Lists that hold nothing twice, in the arena (analyse.c) */
+struct gsr_fns {
+	struct gsr_fn **at;
+	unsigned int n, room;
+};
+struct gsr_vars {
+	struct gsr_var **at;
+	unsigned int n, room;
+};
+void gsr_fns_add(struct gsr_arena *a, struct gsr_fns *l, struct gsr_fn *fn);
+void gsr_vars_add(struct gsr_arena *a, struct gsr_vars *l, struct gsr_var *v);
+
 /* A function, which may be a kernel. "Its closure": it and all that it may call */
 struct gsr_fn {
 	struct gsr_function *f;
@@ -51,14 +63,10 @@ struct gsr_fn {
 	unsigned long mark;		/* of the last walk over functions that came here */
 
 	/* what it names */
-	struct gsr_fn **refs;		/* functions */
-	unsigned int n_refs, room_refs;
-	struct gsr_var **vars;		/* .shared variables of the module */
-	unsigned int n_vars, room_vars;
-	struct gsr_var **globals;	/* .global and .const variables of the module */
-	unsigned int n_globals, room_globals;
-	struct gsr_var **textures;	/* texture and surface references */
-	unsigned int n_textures, room_textures;
+	struct gsr_fns refs;		/* functions */
+	struct gsr_vars vars;		/* .shared variables of the module */
+	struct gsr_vars globals;	/* .global and .const variables of the module */
+	struct gsr_vars textures;	/* texture and surface references */
 
 	/* what its text has */
 	unsigned int barriers;		/* barriers of the thread block, of any kind */

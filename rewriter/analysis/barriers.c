@@ -87,7 +87,7 @@ static void find_complete_masks(struct gsr_pass *p, struct gsr_fn *fn, bool call
 		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) &&
 		    mask_of_active(f, s->insn))
 			break;
-	if (!s || (calls && fn->n_refs))
+	if (!s || (calls && fn->refs.n))
 		return;
 	gsr_cfg_build(p->arena, p->scratch, f, &cfg);
 	gsr_arena_reset(p->scratch);
@@ -143,8 +143,8 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds && !target; i++)
 		if (insn->opnds[i].kind == GSR_OPND_SYM || insn->opnds[i].kind == GSR_OPND_REG)
 			target = &insn->opnds[i];
-	while (target && *k < fn->n_refs) {
-		struct gsr_fn *to = fn->refs[(*k)++];
+	while (target && *k < fn->refs.n) {
+		struct gsr_fn *to = fn->refs.at[(*k)++];
 
 		if (target->kind == GSR_OPND_REG ? to->address_taken : to->f->name == target->name)
 			return to;
@@ -312,7 +312,7 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 		fn->any_warp_sync = fn->warp_sync;
 		fn->any_exit = fn->exits;
 		fn->any_plain = fn->plain;
-		fn->any_texture = fn->n_textures;
+		fn->any_texture = fn->textures.n;
 		fn->any_counted = fn->counted;
 	}
 	while (changed) {
@@ -320,17 +320,17 @@ void gsr_barriers_prepare(struct gsr_pass *p)
 		for (i = 0; i < p->n_fns; i++) {
 			struct gsr_fn *fn = &p->fns[i];
 
-			for (k = 0; k < fn->n_refs; k++) {
-				if (fn->refs[k]->any_plain && !fn->any_plain)
+			for (k = 0; k < fn->refs.n; k++) {
+				if (fn->refs.at[k]->any_plain && !fn->any_plain)
 					changed = fn->any_plain = true;
-				if (fn->refs[k]->any_texture && !fn->any_texture)
+				if (fn->refs.at[k]->any_texture && !fn->any_texture)
 					changed = fn->any_texture = true;
-				if (fn->refs[k]->any_exit && !fn->any_exit)
+				if (fn->refs.at[k]->any_exit && !fn->any_exit)
 					changed = fn->any_exit = true;
-				if (fn->refs[k]->any_counted && !fn->any_counted)
+				if (fn->refs.at[k]->any_counted && !fn->any_counted)
 					changed = fn->any_counted = true;
-				if (fn->refs[k]->any_warp_sync && !fn->any_warp_sync) {
-					fn->any_warp_sync = fn->refs[k]->any_warp_sync;
+				if (fn->refs.at[k]->any_warp_sync && !fn->any_warp_sync) {
+					fn->any_warp_sync = fn->refs.at[k]->any_warp_sync;
 					changed = true;
 				}
 			}

@@ -33,7 +33,7 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 	bool local = false;
 
 	*may_wait = false;
-	if (!fn->f->entry || fn->n_refs || fn->indirect || fn->counted ||
+	if (!fn->f->entry || fn->refs.n || fn->indirect || fn->counted ||
 	    fn->mbarriers || fn->alloca)
 		return GSR_LOADS_VARY;
 	for (s = fn->f->first; s; s = s->next)

@@ -160,8 +160,8 @@ static uint64_t static_shared(const struct gsr_closure *c)
 				size = (size + gsr_var_align(s->var) - 1) / gsr_var_align(s->var) *
 					       gsr_var_align(s->var) +
 				       gsr_var_size(s->var);
-		for (k = 0; k < c->fns[i]->n_vars; k++) {
-			const struct gsr_var *v = c->fns[i]->vars[k];
+		for (k = 0; k < c->fns[i]->vars.n; k++) {
+			const struct gsr_var *v = c->fns[i]->vars.at[k];
 
 			if (!(v->linkage && !strcmp(v->linkage, "extern")))
 				size = (size + gsr_var_align(v) - 1) / gsr_var_align(v) *

@@ -44,8 +44,8 @@ static void find_staying(struct gsr_pass *p, bool *(*mark)(struct gsr_fn *fn))
 		     k;
 
 	for (i = 0; i < p->n_fns; i++)
-		for (k = 0; k < p->fns[i].n_refs && *mark(&p->fns[i]); k++)
-			callers[p->fns[i].refs[k] - p->fns]++;
+		for (k = 0; k < p->fns[i].refs.n && *mark(&p->fns[i]); k++)
+			callers[p->fns[i].refs.at[k] - p->fns]++;
 	for (i = 0; i < p->n_fns; i++)
 		if (*mark(&p->fns[i]) && !callers[i] && !gsr_stays_function(&p->fns[i]))
 			ready[n++] = &p->fns[i];
@@ -53,10 +53,10 @@ static void find_staying(struct gsr_pass *p, bool *(*mark)(struct gsr_fn *fn))
 		struct gsr_fn *fn = ready[--n];
 
 		*mark(fn) = false;
-		for (k = 0; k < fn->n_refs; k++)
-			if (!--callers[fn->refs[k] - p->fns] && *mark(fn->refs[k]) &&
-			    !gsr_stays_function(fn->refs[k]))
-				ready[n++] = fn->refs[k];
+		for (k = 0; k < fn->refs.n; k++)
+			if (!--callers[fn->refs.at[k] - p->fns] && *mark(fn->refs.at[k]) &&
+			    !gsr_stays_function(fn->refs.at[k]))
+				ready[n++] = fn->refs.at[k];
 	}
 }
 

@@ -109,15 +109,8 @@ static struct param *param_of(struct calls *w, const char *name)
 
 static struct param *add_param(struct calls *w, struct gsr_stmt *decl)
 {
-	if (w->n_params == w->room_params) {
-		struct param *grown;
-
-		w->room_params = w->room_params ? w->room_params * 2 : 32;
-		grown = gsr_alloc_array(w->p->arena, w->room_params, sizeof(*grown));
-		if (w->n_params)
-			memcpy(grown, w->params, w->n_params * sizeof(*grown));
-		w->params = grown;
-	}
+	w->params = gsr_grow(w->p->arena, w->params, w->n_params, &w->room_params,
+			     sizeof(*w->params));
 	w->params[w->n_params].decl = decl;
 	w->params[w->n_params].memory = decl->var->n_dims || (gsr_type_size(decl->var->type) != 4 &&
 							      gsr_type_size(decl->var->type) != 8);
@@ -444,8 +437,8 @@ static bool reaches(struct gsr_pass *p, struct gsr_fn *from, const struct gsr_fn
 	unsigned int i, k;
 
 	for (i = 0; i < c.n; i++)
-		for (k = 0; k < c.fns[i]->n_refs; k++)
-			if (c.fns[i]->refs[k] == to)
+		for (k = 0; k < c.fns[i]->refs.n; k++)
+			if (c.fns[i]->refs.at[k] == to)
 				return true;
 	return false;
 }
@@ -461,30 +454,16 @@ static const char *name_of(enum gsr_inline which)
 /* Adds the facts of the inlined function to the kernel */
 static void merge_facts(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *callee)
 {
-	unsigned int i, k;
+	unsigned int i;
 
-#define UNITE(list, n, room) do { \
-	for (i = 0; i < callee->n; i++) { \
-		for (k = 0; k < fn->n && fn->list[k] != callee->list[i]; k++) \
-			; \
-		if (k < fn->n) \
-			continue; \
-		if (fn->n >= fn->room) { \
-			void *grown_ = gsr_alloc_array(p->arena, fn->n * 2 + 4, \
-						       sizeof(*fn->list)); \
-			if (fn->n) \
-				memcpy(grown_, fn->list, fn->n * sizeof(*fn->list)); \
-			fn->list = grown_; \
-			fn->room = fn->n * 2 + 4; \
-		} \
-		fn->list[fn->n++] = callee->list[i]; \
-	} \
-} while (0)
-	UNITE(refs, n_refs, room_refs);
-	UNITE(vars, n_vars, room_vars);
-	UNITE(globals, n_globals, room_globals);
-	UNITE(textures, n_textures, room_textures);
-#undef UNITE
+	for (i = 0; i < callee->refs.n; i++)
+		gsr_fns_add(p->arena, &fn->refs, callee->refs.at[i]);
+	for (i = 0; i < callee->vars.n; i++)
+		gsr_vars_add(p->arena, &fn->vars, callee->vars.at[i]);
+	for (i = 0; i < callee->globals.n; i++)
+		gsr_vars_add(p->arena, &fn->globals, callee->globals.at[i]);
+	for (i = 0; i < callee->textures.n; i++)
+		gsr_vars_add(p->arena, &fn->textures, callee->textures.at[i]);
 	fn->barriers += callee->barriers;
 	fn->reads_ids |= callee->reads_ids;
 	fn->loads_ids |= callee->loads_ids;
@@ -524,11 +503,11 @@ static void drop_inlined_refs(struct gsr_fn *fn, enum gsr_inline which)
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < fn->n_refs; i++)
-		if (!wanted(fn->refs[i], which) ||
-		    (which == GSR_INLINE_SMALL && still_named(fn, fn->refs[i])))
-			fn->refs[n++] = fn->refs[i];
-	fn->n_refs = n;
+	for (i = 0; i < fn->refs.n; i++)
+		if (!wanted(fn->refs.at[i], which) ||
+		    (which == GSR_INLINE_SMALL && still_named(fn, fn->refs.at[i])))
+			fn->refs.at[n++] = fn->refs.at[i];
+	fn->refs.n = n;
 }
 
 bool gsr_stays_function(const struct gsr_fn *fn)
@@ -678,7 +657,7 @@ static bool is_small(const struct gsr_fn *fn)
 	const struct gsr_stmt *s;
 	unsigned int i, n = 0;
 
-	if (!f->body || f->entry || fn->refusal || fn->n_refs || fn->barriers || fn->warp_sync ||
+	if (!f->body || f->entry || fn->refusal || fn->refs.n || fn->barriers || fn->warp_sync ||
 	    fn->exits || fn->alloca || fn->keeps_shared)
 		return false;
 	for (i = 0; i < f->n_rets + f->n_params; i++)
@@ -702,9 +681,9 @@ static bool calls_exiting_or_syncing(const struct gsr_fn *fn)
 {
 	unsigned int i;
 
-	for (i = 0; i < fn->n_refs && !exits_or_syncs(fn->refs[i]); i++)
+	for (i = 0; i < fn->refs.n && !exits_or_syncs(fn->refs.at[i]); i++)
 		;
-	return i < fn->n_refs;
+	return i < fn->refs.n;
 }
 
 /*

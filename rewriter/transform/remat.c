@@ -38,8 +38,8 @@ static bool is_shared(const struct gsr_closure *c, const char *name)
 		    !strcmp(s->var->name, name))
 			return true;
 	for (i = 0; i < c->n; i++)
-		for (k = 0; k < c->fns[i]->n_vars; k++)
-			if (!strcmp(c->fns[i]->vars[k]->name, name))
+		for (k = 0; k < c->fns[i]->vars.n; k++)
+			if (!strcmp(c->fns[i]->vars.at[k]->name, name))
 				return true;
 	return false;
 }

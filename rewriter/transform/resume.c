@@ -434,7 +434,7 @@ static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 	const struct gsr_stmt *s;
 
 	for (i = 0; i < pl->c->n; i++)
-		room_shared += pl->c->fns[i]->n_vars;
+		room_shared += pl->c->fns[i]->vars.n;
 	for (s = pl->fn->f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_VAR ||
 		    (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
@@ -445,8 +445,8 @@ static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 	r->shared = gsr_alloc_array(pl->p->arena, room_shared + 1, sizeof(*r->shared));
 	r->local = gsr_alloc_array(pl->p->arena, room_local + 1, sizeof(*r->local));
 	for (i = 0; i < pl->c->n; i++)
-		for (k = 0; k < pl->c->fns[i]->n_vars; k++) {
-			const struct gsr_var *v = pl->c->fns[i]->vars[k];
+		for (k = 0; k < pl->c->fns[i]->vars.n; k++) {
+			const struct gsr_var *v = pl->c->fns[i]->vars.at[k];
 			unsigned int n;
 
 			for (n = 0; n < r->n_shared && strcmp(r->shared[n].name, v->name); n++)

@@ -137,7 +137,7 @@ static void insert_all_exit_bits(struct context *g)
 unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_warpsync what,
 				 unsigned int *sites)
 {
-	struct context g = { .p = p, .fn = fn, .own = !fn->warpsync, .held = fn->n_refs };
+	struct context g = { .p = p, .fn = fn, .own = !fn->warpsync, .held = fn->refs.n };
 	struct gsr_function *f = fn->f;
 
 	if (what & GSR_WARPSYNC_LANES)
