@@ -33,9 +33,9 @@ static bool is_used(const struct gsr_closure *c, const struct gsr_item *i)
 
 		if (i->kind == GSR_ITEM_FUNCTION && i->function->name == fn->f->name)
 			return true;
-		if (i->kind == GSR_ITEM_VAR && (lists_var(&fn->vars, i) ||
-						lists_var(&fn->globals, i) ||
-						lists_var(&fn->textures, i)))
+		if (i->kind == GSR_ITEM_VAR && (lists_var(&fn->has.vars, i) ||
+						lists_var(&fn->has.globals, i) ||
+						lists_var(&fn->has.textures, i)))
 			return true;
 	}
 	return false;

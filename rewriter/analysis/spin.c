@@ -5,7 +5,7 @@
  * compilers emit `atom` for these, too.
  *
  * In: functions and their graphs. Out: gsr_insn.unread and .retries, and whether a kernel may wait
- * for other blocks. Assumes that gsr_fn.spins is set.
+ * for other blocks. Assumes that gsr_facts.spins is set.
  */
 #include <string.h>
 #include "analysis.h"
@@ -311,7 +311,7 @@ bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->spins)
+		if (c->fns[i]->has.spins)
 			return true;
-	return gsr_loop_waits(p->arena, &c->fns[0]->cfg, false) & 1u << GSR_WAIT_ALL;
+	return gsr_loop_waits(p->arena, &c->fns[0]->graph.cfg, false) & 1u << GSR_WAIT_ALL;
 }
