@@ -186,8 +186,7 @@ static void insert_warpsync_in_functions(struct gsr_pass *p, const struct gsr_cl
 
 		if (!fn->plan.warpsync || fn->done.warpsync)
 			continue;
-		if (!fn->graph.valid)
-			gsr_graph(p, fn);
+		gsr_need_graph(p, fn);
 		k->inserted[GSR_INSERTED_SITES] += gsr_warpsync_insert(
 			p, fn, i ? GSR_WARPSYNC_LANES | GSR_WARPSYNC_EXITS : GSR_WARPSYNC_EXITS,
 			&k->sites);
@@ -303,8 +302,7 @@ static const char *convert_callees(struct twin *t)
 	struct gsr_fn *fn = t->fn;
 
 	if (fn->plan.swbarrier || fn->plan.warpsync) {
-		if (!fn->graph.valid)
-			gsr_graph(p, fn);
+		gsr_need_graph(p, fn);
 		t->k->waits = gsr_may_spin(p, &t->c);
 	}
 	if (fn->plan.swbarrier)

@@ -430,6 +430,12 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 	}
 }
 
+void gsr_need_graph(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	if (fn->f->body && !fn->graph.valid)
+		gsr_graph(p, fn);
+}
+
 void gsr_analyse(struct gsr_pass *p)
 {
 	struct scan s = { .p = p };

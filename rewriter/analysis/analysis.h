@@ -238,6 +238,7 @@ void gsr_analyse(struct gsr_pass *p);
  * the function
  */
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
+void gsr_need_graph(struct gsr_pass *p, struct gsr_fn *fn);	/* unless there is one */
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 /* Why the kernel cannot be rewritten, as far as the scan can tell; or NULL */
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);

@@ -83,8 +83,7 @@ static bool may_exit_early(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++) {
-		if (c->fns[i]->f->body && !c->fns[i]->graph.valid)
-			gsr_graph(p, c->fns[i]);
+		gsr_need_graph(p, c->fns[i]);
 		if (c->fns[i]->graph.divergent || (i && c->fns[i]->any.exit))
 			return true;
 	}

@@ -175,8 +175,7 @@ static bool needed_in_functions(struct gsr_pass *p, const struct gsr_closure *c,
 		not_inlinable |= stays[c->fns[i] - p->fns];
 	}
 	for (i = 0; i < c->n && (not_inlinable || ends); i++) {
-		if (c->fns[i]->f->body && !c->fns[i]->graph.valid)
-			gsr_graph(p, c->fns[i]);
+		gsr_need_graph(p, c->fns[i]);
 		part |= gsr_lanes_part(c->fns[i]);
 		masks |= gsr_part_masks(c->fns[i]->f);
 	}
