@@ -180,7 +180,7 @@ struct gsr_pass {
 	unsigned int n_fns;
 	struct gsr_fn **walk;		/* scratch list with room for all functions */
 	struct gsr_prefix prefix;
-	unsigned long mark;		/* the last value of gsr_fn.mark in use */
+	unsigned long mark;		/* number of the last walk: gsr_fn.mark; names in escape.c */
 	bool constants;			/* the module has .const variables */
 	struct gsr_shared_var *globals;	/* the table of addresses */
 	unsigned int n_globals, room_globals;
