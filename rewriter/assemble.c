@@ -141,8 +141,8 @@ void gsr_assemble(struct gsr_pass *p, const struct gsr_common *common, struct gs
 	for (c = 0; c < n_all; c++)
 		for (k = 0; k < all[c].n; k++) {
 			*gsr_intern_mark(all[c].fns[k]->f->name) = 1;
-			for (v = 0; v < all[c].fns[k]->n_vars; v++)
-				*gsr_intern_mark(all[c].fns[k]->vars[v]->name) = 1;
+			for (v = 0; v < all[c].fns[k]->has.vars.n; v++)
+				*gsr_intern_mark(all[c].fns[k]->has.vars.at[v]->name) = 1;
 		}
 	add_shared(p, common, out);
 	add_globals(p, rw, out);

@@ -11,10 +11,12 @@
 #include <string.h>
 #include "dump.h"
 
-static bool lists_var(struct gsr_var *const *list, unsigned int n, const struct gsr_item *i)
+static bool lists_var(const struct gsr_vars *l, const struct gsr_item *i)
 {
-	while (n--)
-		if (list[n] == i->var)
+	unsigned int k;
+
+	for (k = 0; k < l->n; k++)
+		if (l->at[k] == i->var)
 			return true;
 	return false;
 }
@@ -31,9 +33,9 @@ static bool is_used(const struct gsr_closure *c, const struct gsr_item *i)
 
 		if (i->kind == GSR_ITEM_FUNCTION && i->function->name == fn->f->name)
 			return true;
-		if (i->kind == GSR_ITEM_VAR && (lists_var(fn->vars, fn->n_vars, i) ||
-						lists_var(fn->globals, fn->n_globals, i) ||
-						lists_var(fn->textures, fn->n_textures, i)))
+		if (i->kind == GSR_ITEM_VAR && (lists_var(&fn->has.vars, i) ||
+						lists_var(&fn->has.globals, i) ||
+						lists_var(&fn->has.textures, i)))
 			return true;
 	}
 	return false;

@@ -108,9 +108,9 @@ static unsigned int rewrite_exits(struct gsr_pass *p, struct gsr_fn *fn,
 	unsigned int i, n = 0;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->may_exit && !c->fns[i]->exits_rewritten) {
+		if (c->fns[i]->plan.may_exit && !c->fns[i]->done.exits) {
 			n += gsr_exits(p, c->fns[i]);
-			c->fns[i]->exits_rewritten = true;
+			c->fns[i]->done.exits = true;
 		}
 	return n + gsr_exits(p, fn);
 }
@@ -127,7 +127,7 @@ static const char *check_kernel(struct gsr_pass *p, struct gsr_fn *fn, struct gs
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->any_exit && !c->fns[i]->may_exit)
+		if (c->fns[i]->any.exit && !c->fns[i]->plan.may_exit)
 			wants = GSR_INLINE_EXITS;
 	do {
 		if (wants != GSR_INLINE_NONE) {
@@ -145,11 +145,11 @@ static const char *check_kernel(struct gsr_pass *p, struct gsr_fn *fn, struct gs
 		if (!why)
 			why = gsr_barriers(c, end, &wants);
 		/* handles of textures are parameters of the kernel */
-		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->n_textures)
+		if (!why && wants == GSR_INLINE_NONE && gsr_references_used(c) > fn->has.textures.n)
 			wants = GSR_INLINE_TEXTURES;
 		/* barriers are resume points, unless they were converted to a software barrier */
-		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->swbarrier &&
-		    !fn->warpsync && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
+		if (!why && wants == GSR_INLINE_NONE && resumable && !fn->plan.swbarrier &&
+		    !fn->plan.warpsync && gsr_can_inline(p, c, GSR_INLINE_BARRIERS))
 			wants = GSR_INLINE_BARRIERS;
 	} while (!why && wants != GSR_INLINE_NONE);
 	return why;
@@ -162,13 +162,13 @@ static void insert_swbarriers(struct gsr_pass *p, const struct gsr_closure *c, s
 
 	/* the graphs are rebuilt, and must not count barriers that are being converted */
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->swbarrier)
-			c->fns[i]->plain = c->fns[i]->any_plain = false;
+		if (c->fns[i]->plan.swbarrier)
+			c->fns[i]->has.plain = c->fns[i]->any.plain = false;
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->swbarrier && !c->fns[i]->swbarrier_inserted) {
+		if (c->fns[i]->plan.swbarrier && !c->fns[i]->done.swbarrier) {
 			k->inserted[GSR_INSERTED_SITES] +=
 				gsr_swbarrier_insert(p, c->fns[i], &k->sites);
-			c->fns[i]->swbarrier_inserted = true;
+			c->fns[i]->done.swbarrier = true;
 		}
 }
 
@@ -184,15 +184,14 @@ static void insert_warpsync_in_functions(struct gsr_pass *p, const struct gsr_cl
 	for (i = 0; i < c->n; i++) {
 		struct gsr_fn *fn = c->fns[i];
 
-		if (!fn->warpsync || fn->warpsync_inserted)
+		if (!fn->plan.warpsync || fn->done.warpsync)
 			continue;
-		if (!fn->graph)
-			gsr_graph(p, fn);
+		gsr_need_graph(p, fn);
 		k->inserted[GSR_INSERTED_SITES] += gsr_warpsync_insert(
 			p, fn, i ? GSR_WARPSYNC_LANES | GSR_WARPSYNC_EXITS : GSR_WARPSYNC_EXITS,
 			&k->sites);
 		gsr_graph(p, fn);
-		fn->warpsync_inserted = true;
+		fn->done.warpsync = true;
 	}
 }
 
@@ -214,10 +213,10 @@ static bool functions_name_own(const struct gsr_closure *c, bool ids)
 {
 	unsigned int i;
 
-	if (ids || gsr_functions_exit(c) || c->fns[0]->swbarrier || c->fns[0]->warpsync)
+	if (ids || gsr_functions_exit(c) || c->fns[0]->plan.swbarrier || c->fns[0]->plan.warpsync)
 		return true;
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed)
+		if (c->fns[i]->has.mbarriers || c->fns[i]->done.mbarriers)
 			return true;
 	return false;
 }
@@ -228,7 +227,7 @@ static bool may_stand_behind(const struct gsr_closure *c, const struct gsr_own *
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->reads_dynamic)
+		if (c->fns[i]->has.dynamic_size)
 			return false;
 	return own->inside;
 }
@@ -245,7 +244,7 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 	own->inside = !functions_name_own(c, ids);
 	own->aligned = gsr_alignment_matters(p->scratch, c);
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
-		if (c->fns[i]->keeps_shared)
+		if (c->fns[i]->has.keeps_shared)
 			return "relies on how shared memory is aligned, beside functions with "
 			       "shared variables of their own";
 	why = gsr_shared_room(p, c,
@@ -302,14 +301,13 @@ static const char *convert_callees(struct twin *t)
 	struct gsr_pass *p = &t->j->p;
 	struct gsr_fn *fn = t->fn;
 
-	if (fn->swbarrier || fn->warpsync) {
-		if (!fn->graph)
-			gsr_graph(p, fn);
+	if (fn->plan.swbarrier || fn->plan.warpsync) {
+		gsr_need_graph(p, fn);
 		t->k->waits = gsr_may_spin(p, &t->c);
 	}
-	if (fn->swbarrier)
+	if (fn->plan.swbarrier)
 		insert_swbarriers(p, &t->c, t->k);
-	if (fn->warpsync)
+	if (fn->plan.warpsync)
 		insert_warpsync_in_functions(p, &t->c, t->k);
 	return NULL;
 }
@@ -319,7 +317,7 @@ static const char *build_graphs(struct twin *t)
 	unsigned int i;
 
 	for (i = 0; i < t->c.n; i++)
-		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph) {
+		if (t->c.fns[i]->f->body && !t->c.fns[i]->graph.valid) {
 			if (gsr_hides_names(&t->j->p, t->c.fns[i]->f))
 				gsr_flatten(&t->j->p, t->c.fns[i]->f, false);
 			gsr_graph(&t->j->p, t->c.fns[i]);
@@ -336,10 +334,10 @@ static const char *layout_shared(struct twin *t)
 {
 	unsigned int i;
 
-	if (t->end.warpsync && !t->fn->warpsync)
+	if (t->end.warpsync && !t->fn->plan.warpsync)
 		t->own->own_warpsync = gsr_warpsync_size(t->fn->f);
 	for (i = 0; i < t->c.n; i++)
-		t->ids.shared |= t->c.fns[i]->loads_ids || (i && t->c.fns[i]->reads_ids);
+		t->ids.shared |= t->c.fns[i]->done.ids || (i && t->c.fns[i]->has.ids);
 	return place_own(&t->j->p, &t->c, t->own, t->ids.shared);
 }
 
@@ -349,24 +347,25 @@ static const char *plan_cleanup(struct twin *t)
 	struct gsr_fn *fn = t->fn;
 	unsigned int i;
 
-	cleanup->alloca = fn->alloca;
-	cleanup->swbarrier = fn->swbarrier;
-	cleanup->warpsync = fn->warpsync	 ? "#gathers" :
+	cleanup->alloca = fn->has.alloca;
+	cleanup->swbarrier = fn->plan.swbarrier;
+	cleanup->warpsync = fn->plan.warpsync	 ? "#gathers" :
 			    t->own->own_warpsync ? "#own_gathers" :
 						   NULL;
 	t->k->early_return =
 		t->end.early || t->end.warps || cleanup->swbarrier || cleanup->warpsync;
 	t->k->warp_rows = t->end.rows;
-	t->k->waits =
-		cleanup->swbarrier || fn->warpsync ? t->k->waits : gsr_may_spin(&t->j->p, &t->c);
+	/* convert_callees() has asked already if it converts any */
+	if (!cleanup->swbarrier && !fn->plan.warpsync)
+		t->k->waits = gsr_may_spin(&t->j->p, &t->c);
 	t->ids.alone = true;
 	for (i = 0; i < t->c.n; i++) {
 		fn = t->c.fns[i];
-		cleanup->cp_async |= fn->cp_async;
-		cleanup->bulk |= fn->bulk;
-		cleanup->mbarriers |= fn->mbarriers || fn->mbarriers_listed;
-		t->ids.alone &= !fn->shared && !fn->n_vars && !fn->barriers && !cleanup->cp_async &&
-				!cleanup->bulk && !cleanup->mbarriers;
+		cleanup->cp_async |= fn->has.cp_async;
+		cleanup->bulk |= fn->has.bulk;
+		cleanup->mbarriers |= fn->has.mbarriers || fn->done.mbarriers;
+		t->ids.alone &= !fn->has.shared && !fn->has.vars.n && !fn->has.barriers &&
+				!cleanup->cp_async && !cleanup->bulk && !cleanup->mbarriers;
 	}
 	return NULL;
 }
@@ -461,12 +460,12 @@ static const char *replace_ids(struct twin *t)
 	for (i = 0; i < t->c.n && !refusal; i++) {
 		struct gsr_fn *fn = t->c.fns[i];
 
-		if (!fn->reads_ids)
+		if (!fn->has.ids)
 			continue;
 		t->k->inserted[GSR_INSERTED_IDS] +=
 			gsr_blockids(&t->j->p, fn->f, i || t->resume ? NULL : &t->ids, &refusal);
-		fn->reads_ids = false;
-		fn->loads_ids = true;
+		fn->has.ids = false;
+		fn->done.ids = true;
 		if (refusal)
 			fn->refusal = refusal;
 	}
@@ -481,10 +480,10 @@ static const char *share_variables(struct twin *t)
 	for (i = 0; i < t->c.n; i++) {
 		struct gsr_fn *fn = t->c.fns[i];
 
-		if (fn->globals_indirect || (!fn->n_globals && !fn->constants))
+		if (fn->done.globals || (!fn->has.globals.n && !fn->has.constants))
 			continue;
-		*inserted += gsr_globals(p, fn) + fn->translated;
-		fn->globals_indirect = true;
+		*inserted += gsr_globals(p, fn) + fn->done.translated;
+		fn->done.globals = true;
 	}
 	gsr_globals_list(p, &t->c, t->k);
 	*inserted += gsr_references(p, t->fn, t->k);
@@ -496,7 +495,7 @@ static const char *note_mbarriers(struct twin *t)
 	unsigned int i;
 
 	for (i = 0; i < t->c.n; i++)
-		if (t->c.fns[i]->mbarriers)
+		if (t->c.fns[i]->has.mbarriers)
 			t->k->inserted[GSR_INSERTED_MBARRIERS] +=
 				gsr_mbarriers(&t->j->p, t->c.fns[i]);
 	return NULL;
@@ -522,7 +521,7 @@ static const char *declare_shared(struct twin *t)
 
 	own->mbarriers = t->cleanup.mbarriers;
 	own->swbarrier = t->cleanup.swbarrier;
-	own->warpsync = t->fn->warpsync;
+	own->warpsync = t->fn->plan.warpsync;
 	own->ended = gsr_functions_exit(&t->c);
 	gsr_own_declare(&j->p, t->fn->f, own);
 	t->k->dynamic_shared = own->behind ? gsr_own_bytes(&j->p, own, false) : 0;
@@ -545,9 +544,9 @@ static const char *fix_line_info(struct twin *t)
 	unsigned int i;
 
 	for (i = 0; i < t->c.n && (!j->files || !j->names); i++)
-		if (t->c.fns[i]->lines) {
+		if (t->c.fns[i]->has.lines) {
 			gsr_drop_stale_lines(t->c.fns[i]->f, j->files, j->names);
-			t->c.fns[i]->lines = false;
+			t->c.fns[i]->has.lines = false;
 		}
 	return NULL;
 }

@@ -116,11 +116,11 @@ static void trace_function(struct gsr_arena *scratch, struct trace *t, const str
 	const struct gsr_stmt *s;
 	unsigned int i;
 
-	t->d = fn->defuse;
+	t->d = fn->graph.defuse;
 	t->shared = gsr_alloc_array(scratch, t->d->n_regs + 1, sizeof(*t->shared));
 	gsr_defuse_enter(t->d);
-	for (i = 0; i < fn->n_vars; i++)
-		t->shared[gsr_reg_slot(t->d, fn->vars[i]->name)] = true;
+	for (i = 0; i < fn->has.vars.n; i++)
+		t->shared[gsr_reg_slot(t->d, fn->has.vars.at[i]->name)] = true;
 	for (s = fn->f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared"))
 			t->shared[gsr_reg_slot(t->d, s->var->name)] = true;
@@ -154,11 +154,11 @@ bool gsr_alignment_matters(struct gsr_arena *scratch, const struct gsr_closure *
 		escaped = t.escapes;
 		for (i = 0; i < c->n && !t.bits; i++)
 			if (c->fns[i]->f->body &&
-			    (c->fns[i]->shared || c->fns[i]->n_vars || escaped))
+			    (c->fns[i]->has.shared || c->fns[i]->has.vars.n || escaped))
 				trace_function(scratch, &t, c->fns[i]);
 	} while (t.escapes && !escaped && !t.bits);
 	for (i = 0; i < c->n && !t.bits; i++)
-		t.bits = (c->fns[i]->shared || c->fns[i]->n_vars || c->fns[i]->bulk) &&
+		t.bits = (c->fns[i]->has.shared || c->fns[i]->has.vars.n || c->fns[i]->has.bulk) &&
 			 by_hardware(c->fns[i]);
 	return t.bits;
 }

@@ -40,63 +40,47 @@ static void refuse(struct scan *s, const char *fmt, const char *arg)
 		s->fn->refusal = gsr_sprintf(s->p->arena, fmt, arg);
 }
 
-#define GROW(s, list, n, room) do { \
-	if ((n) == (room)) { \
-		void *grown_; \
-		(room) = (room) ? (room) * 2 : 4; \
-		grown_ = gsr_alloc_array((s)->p->arena, (room), sizeof(*(list))); \
-		if (n) \
-			memcpy(grown_, (list), (n) * sizeof(*(list))); \
-		(list) = grown_; \
-	} \
-} while (0)
-
-static void reference_fn(struct scan *s, struct gsr_fn *to)
+void gsr_fns_add(struct gsr_arena *a, struct gsr_fns *l, struct gsr_fn *fn)
 {
 	unsigned int i;
 
-	for (i = 0; i < s->fn->n_refs; i++)
-		if (s->fn->refs[i] == to)
+	for (i = 0; i < l->n; i++)
+		if (l->at[i] == fn)
 			return;
-	GROW(s, s->fn->refs, s->fn->n_refs, s->fn->room_refs);
-	s->fn->refs[s->fn->n_refs++] = to;
+	l->at = gsr_grow(a, l->at, l->n, &l->room, sizeof(struct gsr_fn *));
+	l->at[l->n++] = fn;
+}
+
+void gsr_vars_add(struct gsr_arena *a, struct gsr_vars *l, struct gsr_var *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < l->n; i++)
+		if (l->at[i] == v)
+			return;
+	l->at = gsr_grow(a, l->at, l->n, &l->room, sizeof(struct gsr_var *));
+	l->at[l->n++] = v;
 }
 
 static void reference_var(struct scan *s, struct gsr_var *v, const struct gsr_operand *o)
 {
+	struct gsr_arena *a = s->p->arena;
 	struct gsr_fn *fn = s->fn;
-	const char *why;
-	unsigned int i;
+	const char *why = NULL;
 
 	if (!s->insn)
 		return;
 	if (gsr_is_reference(v)) {
 		why = gsr_reference_use(s->p, s->insn, s->top, o, v);
-		if (why)
-			refuse(s, "%s", why);
-		for (i = 0; i < fn->n_textures; i++)
-			if (fn->textures[i] == v)
-				return;
-		GROW(s, fn->textures, fn->n_textures, fn->room_textures);
-		fn->textures[fn->n_textures++] = v;
-		return;
-	}
-	if (gsr_is_global(v) || strcmp(v->space, "shared")) {
+		gsr_vars_add(a, &fn->has.textures, v);
+	} else if (gsr_is_global(v) || strcmp(v->space, "shared")) {
 		why = gsr_global_use(s->p, s->insn, s->top, o, v);
-		if (why)
-			refuse(s, "%s", why);
-		for (i = 0; i < fn->n_globals; i++)
-			if (fn->globals[i] == v)
-				return;
-		GROW(s, fn->globals, fn->n_globals, fn->room_globals);
-		fn->globals[fn->n_globals++] = v;
-		return;
+		gsr_vars_add(a, &fn->has.globals, v);
+	} else {
+		gsr_vars_add(a, &fn->has.vars, v);
 	}
-	for (i = 0; i < fn->n_vars; i++)
-		if (fn->vars[i] == v)
-			return;
-	GROW(s, fn->vars, fn->n_vars, fn->room_vars);
-	fn->vars[fn->n_vars++] = v;
+	if (why)
+		refuse(s, "%s", why);
 }
 
 static void note_reference(struct scan *s, const char *name, const struct gsr_operand *o)
@@ -109,9 +93,9 @@ static void note_reference(struct scan *s, const char *name, const struct gsr_op
 
 		if (to->f->entry && !s->callee)
 			refuse(s, "address of the kernel %s", name);
-		reference_fn(s, to);
+		gsr_fns_add(s->p->arena, &s->fn->has.refs, to);
 		if (!s->callee && s->insn)
-			to->address_taken = s->fn->takes_address = true;
+			to->has.address_taken = s->fn->has.takes_address = true;
 	} else if (m & MARK_VAR && (m & MARK_INDEX) < s->n_vars &&
 		   s->vars[m & MARK_INDEX]->name == name) {
 		reference_var(s, s->vars[m & MARK_INDEX], o);
@@ -121,7 +105,7 @@ static void note_reference(struct scan *s, const char *name, const struct gsr_op
 static void note_special(struct scan *s, const char *name)
 {
 	if (!strcmp(name, "%ctaid") || !strcmp(name, "%nctaid"))
-		s->fn->reads_ids = true;
+		s->fn->has.ids = true;
 	else if (!strncmp(name, "%envreg", 7))
 		refuse(s, "grid synchronisation (%s)", name);
 	else if (!strcmp(name, "%cluster_ctarank") || !strcmp(name, "%cluster_nctarank") ||
@@ -136,7 +120,7 @@ static void note_special(struct scan *s, const char *name)
 	else if (!strcmp(name, "%total_smem_size") || !strcmp(name, "%aggr_smem_size"))
 		refuse(s, "reads the size of shared memory (%s)", name);
 	else if (!strcmp(name, "%dynamic_smem_size"))
-		s->fn->reads_dynamic = true;
+		s->fn->has.dynamic_size = true;
 }
 
 static void scan_operand(struct scan *s, const struct gsr_operand *o)
@@ -191,15 +175,15 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 		refuse(s, "%s", why);
 	if ((insn->op == GSR_OP_CP && gsr_insn_has(insn, "bulk")) ||
 	    ((insn->op == GSR_OP_ST || insn->op == GSR_OP_RED) && gsr_insn_has(insn, "async")))
-		s->fn->bulk = true;
+		s->fn->has.bulk = true;
 	else if (insn->op == GSR_OP_CP && gsr_insn_has(insn, "async"))
-		s->fn->cp_async = true;
-	s->fn->mbarriers |= insn->op == GSR_OP_MBARRIER &&
+		s->fn->has.cp_async = true;
+	s->fn->has.mbarriers |= insn->op == GSR_OP_MBARRIER &&
 			    (gsr_insn_has(insn, "init") || gsr_insn_has(insn, "inval"));
-	s->fn->matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
-	s->fn->alloca |= insn->op == GSR_OP_ALLOCA;
-	s->fn->spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
-	s->fn->exits |= insn->op == GSR_OP_EXIT;
+	s->fn->has.matrices |= insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX;
+	s->fn->has.alloca |= insn->op == GSR_OP_ALLOCA;
+	s->fn->has.spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
+	s->fn->has.exits |= insn->op == GSR_OP_EXIT;
 	if (!s->fn->f->writers && gsr_asks_for(insn))
 		gsr_find_writers(s->p->arena, s->fn->f);
 	if (gsr_barrier_of(s->fn->f, insn, &b)) {
@@ -208,18 +192,18 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
 			refuse(s, "barrier without its operands (%s)", insn->name);
 		else if (!b.warp)
-			s->fn->barriers++;
-		s->fn->plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
-		s->fn->counted |= b.counted || b.arrive;
+			s->fn->has.barriers++;
+		s->fn->has.plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
+		s->fn->has.counted |= b.counted || b.arrive;
 	}
 	why = gsr_warp_sync(s->fn->f, insn);
-	if (why && !s->fn->warp_sync)
-		s->fn->warp_sync = why;
+	if (why && !s->fn->has.warp_sync)
+		s->fn->has.warp_sync = why;
 	why = gsr_constant_use(s->p, insn);
 	if (why)
 		refuse(s, "%s", why);
-	s->fn->constants |= gsr_insn_has(insn, "const");
-	s->fn->shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
+	s->fn->has.constants |= gsr_insn_has(insn, "const");
+	s->fn->has.shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
 			 gsr_insn_has(insn, "shared::cluster");
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
@@ -228,7 +212,7 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 		/* call (ret), f, (args), prototype */
 		s->callee = insn->op == GSR_OP_CALL && o->kind == GSR_OPND_SYM;
 		if (insn->op == GSR_OP_CALL && o->kind == GSR_OPND_REG)
-			s->fn->indirect = true;
+			s->fn->has.indirect = true;
 		s->top = o;
 		scan_operand(s, o);
 		s->callee = false;
@@ -260,7 +244,7 @@ struct hidden {
 
 static void hide(struct hidden *h, const char *name)
 {
-	GROW(h->s, h->names, h->n, h->room);
+	h->names = gsr_grow(h->s->p->arena, h->names, h->n, &h->room, sizeof(*h->names));
 	h->names[h->n].name = name;
 	h->names[h->n++].mark = *gsr_intern_mark(name);
 	*gsr_intern_mark(name) = 0;
@@ -355,12 +339,12 @@ static void scan_function(struct scan *s)
 		else if (st->kind == GSR_STMT_DIRECTIVE && strstr(st->text, ".calltargets"))
 			scan_text(s, st->text);
 		else if (st->kind == GSR_STMT_VAR && !strcmp(st->var->space, "shared"))
-			s->fn->shared = s->fn->keeps_shared = true;
+			s->fn->has.shared = s->fn->has.keeps_shared = true;
 		else if (st->kind == GSR_STMT_VAR &&
 			 (!strcmp(st->var->space, "global") || !strcmp(st->var->space, "const")))
 			refuse(s, "variable %s declared in a function", st->var->name);
 		else if (st->kind == GSR_STMT_DIRECTIVE && !strncmp(st->text, ".loc", 4))
-			s->fn->lines = true;
+			s->fn->has.lines = true;
 	}
 	/* backwards, because a name may stand twice */
 	while (h.n--)
@@ -399,32 +383,26 @@ struct gsr_fn *gsr_fn_of(const struct gsr_pass *p, const char *name)
 
 void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, struct gsr_var *v)
 {
-	struct scan s = { .p = p, .fn = fn };
-	unsigned int i;
-
-	reference_fn(&s, to);
-	for (i = 0; i < fn->n_globals; i++)
-		if (fn->globals[i] == v)
-			return;
-	GROW(&s, fn->globals, fn->n_globals, fn->room_globals);
-	fn->globals[fn->n_globals++] = v;
+	gsr_fns_add(p->arena, &fn->has.refs, to);
+	gsr_vars_add(p->arena, &fn->has.globals, v);
 }
 
 /* Takes as many loads to be alike as turn out to be so if they are taken to be so */
 static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
 {
+	struct gsr_graph *g = &fn->graph;
 	bool waits;
 
-	for (fn->loads = gsr_loads_alike(p->scratch, fn, &waits);;) {
-		gsr_uniform(p->scratch, fn, false, fn->loads);
+	for (g->loads = gsr_loads_alike(p->scratch, fn, &waits);;) {
+		gsr_uniform(p->scratch, fn->f, g, false);
 		gsr_arena_reset(p->scratch);
-		fn->plain_divergent = gsr_divergent(fn);
-		if (!fn->loads)
+		g->divergent = gsr_divergent(fn);
+		if (!g->loads)
 			break;
-		if (fn->plain_divergent)
-			fn->loads = GSR_LOADS_VARY;
-		else if (fn->loads > GSR_LOADS_SHARED && gsr_flags_stored(p->scratch, fn, waits))
-			fn->loads = GSR_LOADS_SHARED;
+		if (g->divergent)
+			g->loads = GSR_LOADS_VARY;
+		else if (g->loads > GSR_LOADS_SHARED && gsr_flags_stored(p->scratch, fn, waits))
+			g->loads = GSR_LOADS_SHARED;
 		else
 			break;
 	}
@@ -432,22 +410,30 @@ static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
 
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 {
-	if (fn->graph)
+	struct gsr_graph *g = &fn->graph;
+
+	if (g->valid)
 		gsr_find_writers(p->arena, fn->f);
-	gsr_cfg_build(p->arena, p->scratch, fn->f, &fn->cfg);
+	gsr_cfg_build(p->arena, p->scratch, fn->f, &g->cfg);
 	gsr_arena_reset(p->scratch);
-	fn->defuse = gsr_defuse_build(p->arena, fn->f);
-	fn->graph = true;
-	if (fn->cfg.error) {
-		fn->refusal = fn->refusal ? fn->refusal : fn->cfg.error;
+	g->defuse = gsr_defuse_build(p->arena, fn->f);
+	g->valid = true;
+	if (g->cfg.error) {
+		fn->refusal = fn->refusal ? fn->refusal : g->cfg.error;
 		return;
 	}
-	gsr_find_retries(p, fn->f, &fn->cfg);
+	gsr_find_retries(p, fn->f, &g->cfg);
 	find_divergence(p, fn);
-	if (fn->warp_sync || fn->n_refs) {
-		gsr_uniform(p->scratch, fn, true, fn->loads);
+	if (fn->has.warp_sync || fn->has.refs.n) {
+		gsr_uniform(p->scratch, fn->f, g, true);
 		gsr_arena_reset(p->scratch);
 	}
+}
+
+void gsr_need_graph(struct gsr_pass *p, struct gsr_fn *fn)
+{
+	if (fn->f->body && !fn->graph.valid)
+		gsr_graph(p, fn);
 }
 
 void gsr_analyse(struct gsr_pass *p)
@@ -504,7 +490,7 @@ void gsr_analyse(struct gsr_pass *p)
 		struct gsr_fn *fn = &p->fns[k];
 		const char *why;
 
-		if (!fn->f->body || (!fn->indirect && !fn->takes_address))
+		if (!fn->f->body || (!fn->has.indirect && !fn->has.takes_address))
 			continue;
 		why = gsr_track_fnptrs(p, fn);
 		fn->refusal = fn->refusal ? fn->refusal : why;
@@ -520,8 +506,8 @@ struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry)
 	entry->mark = p->mark;
 	c.fns[c.n++] = entry;
 	for (i = 0; i < c.n; i++) {
-		for (k = 0; k < c.fns[i]->n_refs; k++) {
-			struct gsr_fn *to = c.fns[i]->refs[k];
+		for (k = 0; k < c.fns[i]->has.refs.n; k++) {
+			struct gsr_fn *to = c.fns[i]->has.refs.at[k];
 
 			if (to->mark != p->mark) {
 				to->mark = p->mark;
@@ -563,7 +549,7 @@ bool gsr_functions_exit(const struct gsr_closure *c)
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->may_exit)
+		if (c->fns[i]->plan.may_exit)
 			return true;
 	return false;
 }
@@ -593,7 +579,7 @@ const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct 
 	if (!f->body)
 		return "declared only";
 	for (i = 0; i < c->n; i++) {
-		k->barriers += c->fns[i]->barriers;
+		k->barriers += c->fns[i]->has.barriers;
 		if (i && c->fns[i]->f->entry)
 			return gsr_sprintf(p->arena, "refers to the kernel %s", c->fns[i]->f->name);
 	}

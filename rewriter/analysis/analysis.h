@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Facts about a module, its functions and its kernels. The analyses read the program. They write
- * what they learn to struct gsr_fn, to marks of instructions (gsr_insn.unread, .retries,
- * .all_arrive) and to struct gsr_block, and change no instruction.
+ * what they learn to parts of struct gsr_fn (.has, .any, .graph), to marks of instructions
+ * (gsr_insn.unread, .retries, .all_arrive) and to struct gsr_block, and change no instruction.
  *
  * A "plain" barrier is a barrier of the thread block without a thread count.
  */
@@ -41,35 +41,40 @@ struct gsr_cfg {
  */
 enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_SHARED, GSR_LOADS_NAMED, GSR_LOADS_ALL };
 
-/* A function, which may be a kernel. "Its closure": it and all that it may call */
-struct gsr_fn {
-	struct gsr_function *f;
-	struct gsr_cfg cfg;
-	struct gsr_defuse *defuse;
-	bool graph;			/* .cfg and .defuse are valid */
-	const char *refusal;		/* why kernels that use it cannot be rewritten */
-	unsigned long mark;		/* of the last walk over functions that came here */
+/* Lists that hold nothing twice, in the arena (analyse.c) */
+struct gsr_fns {
+	struct gsr_fn **at;
+	unsigned int n, room;
+};
+struct gsr_vars {
+	struct gsr_var **at;
+	unsigned int n, room;
+};
+void gsr_fns_add(struct gsr_arena *a, struct gsr_fns *l, struct gsr_fn *fn);
+void gsr_vars_add(struct gsr_arena *a, struct gsr_vars *l, struct gsr_var *v);
 
-	/* what it names */
-	struct gsr_fn **refs;		/* functions */
-	unsigned int n_refs, room_refs;
-	struct gsr_var **vars;		/* .shared variables of the module */
-	unsigned int n_vars, room_vars;
-	struct gsr_var **globals;	/* .global and .const variables of the module */
-	unsigned int n_globals, room_globals;
-	struct gsr_var **textures;	/* texture and surface references */
-	unsigned int n_textures, room_textures;
-
-	/* what its text has */
+/*
+ * What the text of a function has and names. gsr_analyse() scans all functions once. gsr_inline()
+ * adds what it copies to a kernel; a pass that converts all there is of something clears its field.
+ */
+struct gsr_facts {
+	struct gsr_fns refs;		/* functions that it calls or takes the address of */
+	struct gsr_vars vars;		/* .shared variables of the module */
+	struct gsr_vars globals;	/* .global and .const variables of the module */
+	struct gsr_vars textures;	/* texture and surface references */
+	struct {
+		struct gsr_stmt **at;
+		unsigned int n, room;
+	} unresolved;			/* calls of pointers that it did not take (escape.c) */
 	unsigned int barriers;		/* barriers of the thread block, of any kind */
 	bool plain;			/* plain barriers */
 	bool counted;			/* barriers with a thread count */
 	const char *warp_sync;		/* the name of a warp-synchronous instruction; NULL: none */
-	bool reads_ids;			/* %ctaid or %nctaid */
+	bool ids;			/* %ctaid or %nctaid */
 	bool indirect;			/* indirect calls */
-	bool address_taken;		/* code, and not only an initializer, takes its address */
 	bool takes_address;		/* it takes the address of a function */
-	bool reads_dynamic;		/* the size of dynamic shared memory */
+	bool address_taken;		/* code, and not only an initializer, takes its address */
+	bool dynamic_size;		/* it reads the size of dynamic shared memory */
 	bool constants;			/* instructions for constant memory */
 	bool shared;			/* instructions for shared memory, or shared variables */
 	bool keeps_shared;		/* shared variables declared in it */
@@ -81,37 +86,62 @@ struct gsr_fn {
 	bool spins;			/* instructions that loops which poll memory are made of */
 	bool exits;			/* exit instructions */
 	bool lines;			/* line information */
-	bool small;			/* nothing but a few simple instructions (inline.c) */
+};
 
-	/* what the passes did to it: each function is converted once, for all kernels */
-	bool loads_ids;			/* reads block ids from shared memory */
-	bool globals_indirect;		/* reaches variables through the table of addresses */
-	bool mbarriers_listed;		/* keeps the list of mbarriers */
-	bool exits_rewritten;		/* exit sets a flag and returns (exits.c) */
-	bool swbarrier_inserted;	/* see .swbarrier */
-	bool warpsync_inserted;		/* see .warpsync */
+/*
+ * What any function of the closure has: gsr_barriers_prepare(), from the facts as they are then.
+ * Later passes do not change it, but where plain barriers become software ones.
+ */
+struct gsr_summary {
+	bool plain, counted, exit, texture;
+	const char *warp_sync;
+};
 
-	/* decisions */
-	bool not_inlinable;		/* it cannot be inlined into kernels */
+/* How control flows. gsr_graph() replaces all of it: valid until the text changes */
+struct gsr_graph {
+	bool valid;			/* built once; whoever changes the text builds it again */
+	struct gsr_cfg cfg;
+	struct gsr_defuse *defuse;
+	enum gsr_loads loads;		/* those that are taken to be alike */
+	bool divergent;			/* a plain barrier that part of a thread block may bypass */
+};
+
+/*
+ * Decisions for all kernels at once, as they share functions: by passes over the module, before the
+ * first kernel is rewritten. Those for one kernel are in struct twin (rewrite.c).
+ */
+struct gsr_plan {
+	bool small;			/* to be inlined in place of calls of pointers (inline.c) */
 	bool may_exit;			/* not inlined, and its closure exits threads (exits.c) */
 	bool keeps_barriers;		/* not inlined, and its closure has plain barriers */
 	bool swbarrier;			/* plain barriers become software ones (swbarrier.c) */
 	bool warpsync;			/* its closure has software warp syncs (warpsync.c) */
+};
+
+/* What passes did to it. They convert, or check, each function once, for all kernels */
+struct gsr_done {
+	bool ids;			/* it reads block ids from shared memory */
+	bool globals;			/* it reaches variables through the table of addresses */
+	bool mbarriers;			/* it keeps the list of mbarriers */
+	bool exits;			/* exit sets a flag and returns (exits.c) */
+	bool swbarrier, warpsync;	/* as planned */
+	unsigned int translated;	/* number of instructions inserted for calls of pointers */
+	unsigned int devirtualised;	/* direct calls of it that replaced indirect ones */
 	bool resume_checked;		/* .resume_obstacle is valid */
 	const char *resume_obstacle;	/* why kernels that call it are not resumable; or NULL */
+};
 
-	/* indirect calls */
-	struct gsr_stmt **unresolved;	/* calls of pointers that it did not take itself */
-	unsigned int n_unresolved, room_unresolved;
-	unsigned int translated;	/* number of instructions inserted for them */
-	unsigned int devirtualised;	/* direct calls of it that replaced indirect ones */
+/* A function, which may be a kernel. "Its closure": it and all that it may call */
+struct gsr_fn {
+	struct gsr_function *f;
+	const char *refusal;		/* the first reason not to rewrite kernels that use it */
 	struct gsr_fnptr *fnptr;	/* a slot that holds its address at first; or NULL */
-
-	/* what its closure has (gsr_barriers_prepare()) */
-	bool any_plain, any_counted, any_exit, any_texture;
-	const char *any_warp_sync;
-	enum gsr_loads loads;		/* that gsr_graph() took to be alike */
-	bool plain_divergent;		/* a plain barrier that part of a thread block may bypass */
+	unsigned long mark;		/* of the last gsr_closure() that came here */
+	struct gsr_facts has;
+	struct gsr_summary any;
+	struct gsr_graph graph;
+	struct gsr_plan plan;
+	struct gsr_done done;
 };
 
 /* A variable of the original that the twins use: a word of the table of addresses */
@@ -150,7 +180,7 @@ struct gsr_pass {
 	unsigned int n_fns;
 	struct gsr_fn **walk;		/* scratch list with room for all functions */
 	struct gsr_prefix prefix;
-	unsigned long mark;		/* the last value of gsr_fn.mark in use */
+	unsigned long mark;		/* number of the last walk: gsr_fn.mark; names in escape.c */
 	bool constants;			/* the module has .const variables */
 	struct gsr_shared_var *globals;	/* the table of addresses */
 	unsigned int n_globals, room_globals;
@@ -194,10 +224,12 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits);
 
 /*
- * uniform.c: divergence. Sets gsr_block.varying and split, or with @warp splits_warp and
- * split_warp, and gsr_insn.one_address; leaves nothing in @scratch that is needed.
+ * uniform.c: divergence, if the loads of @g->loads are alike. Sets gsr_block.varying and split, or
+ * with @warp splits_warp and split_warp, and gsr_insn.one_address; leaves nothing in @scratch that
+ * is needed.
  */
-void gsr_uniform(struct gsr_arena *scratch, struct gsr_fn *fn, bool warp, enum gsr_loads loads);
+void gsr_uniform(struct gsr_arena *scratch, const struct gsr_function *f, struct gsr_graph *g,
+		 bool warp);
 
 /* analyse.c: scans all functions, before calls through pointers are resolved (devirtualise.c) */
 void gsr_analyse(struct gsr_pass *p);
@@ -206,6 +238,7 @@ void gsr_analyse(struct gsr_pass *p);
  * the function
  */
 void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn);
+void gsr_need_graph(struct gsr_pass *p, struct gsr_fn *fn);	/* unless there is one */
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 /* Why the kernel cannot be rewritten, as far as the scan can tell; or NULL */
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);

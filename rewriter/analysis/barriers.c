@@ -4,7 +4,7 @@
  * not count exited threads, so in the twin finished threads must take part in the barriers of the
  * others, or the barriers must not wait for them.
  *
- * In: functions with graphs. Out: gsr_insn.all_arrive, the closure facts of gsr_fn, and how the
+ * In: functions with graphs. Out: gsr_insn.all_arrive, the summaries (gsr_fn.any), and how the
  * kernel ends (struct gsr_end). Assumes that calls through pointers are resolved (devirtualise.c).
  */
 #include <string.h>
@@ -87,7 +87,7 @@ static void find_complete_masks(struct gsr_pass *p, struct gsr_fn *fn, bool call
 		if (s->kind == GSR_STMT_INSN && gsr_warp_sync(f, s->insn) &&
 		    mask_of_active(f, s->insn))
 			break;
-	if (!s || (calls && fn->n_refs))
+	if (!s || (calls && fn->has.refs.n))
 		return;
 	gsr_cfg_build(p->arena, p->scratch, f, &cfg);
 	gsr_arena_reset(p->scratch);
@@ -110,9 +110,9 @@ static void find_complete_masks(struct gsr_pass *p, struct gsr_fn *fn, bool call
 				break;
 		}
 	}
-	fn->warp_sync = NULL;
-	for (s = f->first; s && !fn->warp_sync; s = s->next)
-		fn->warp_sync = s->kind == GSR_STMT_INSN ? gsr_warp_sync(f, s->insn) : NULL;
+	fn->has.warp_sync = NULL;
+	for (s = f->first; s && !fn->has.warp_sync; s = s->next)
+		fn->has.warp_sync = s->kind == GSR_STMT_INSN ? gsr_warp_sync(f, s->insn) : NULL;
 }
 
 void gsr_find_complete_masks(struct gsr_pass *p)
@@ -121,9 +121,9 @@ void gsr_find_complete_masks(struct gsr_pass *p)
 	unsigned int k;
 
 	for (k = 0; k < p->n_fns; k++)
-		ends |= p->fns[k].exits && !p->fns[k].f->entry;
+		ends |= p->fns[k].has.exits && !p->fns[k].f->entry;
 	for (k = 0; k < p->n_fns; k++)
-		if (p->fns[k].warp_sync)
+		if (p->fns[k].has.warp_sync)
 			find_complete_masks(p, &p->fns[k], ends);
 }
 
@@ -143,10 +143,11 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 	for (i = 0; insn->op == GSR_OP_CALL && i < insn->n_opnds && !target; i++)
 		if (insn->opnds[i].kind == GSR_OPND_SYM || insn->opnds[i].kind == GSR_OPND_REG)
 			target = &insn->opnds[i];
-	while (target && *k < fn->n_refs) {
-		struct gsr_fn *to = fn->refs[(*k)++];
+	while (target && *k < fn->has.refs.n) {
+		struct gsr_fn *to = fn->has.refs.at[(*k)++];
 
-		if (target->kind == GSR_OPND_REG ? to->address_taken : to->f->name == target->name)
+		if (target->kind == GSR_OPND_REG ? to->has.address_taken :
+						   to->f->name == target->name)
 			return to;
 	}
 	return NULL;
@@ -154,18 +155,18 @@ struct gsr_fn *gsr_callee(const struct gsr_fn *fn, const struct gsr_insn *insn, 
 
 static bool has_plain(const struct gsr_fn *fn)
 {
-	return fn->any_plain;
+	return fn->any.plain;
 }
 
 /* Warp-synchronous instructions of the hardware, which in the twin wait for finished lanes */
 static bool has_warp_sync(const struct gsr_fn *fn)
 {
-	return fn->any_warp_sync && !fn->warpsync;
+	return fn->any.warp_sync && !fn->plan.warpsync;
 }
 
 static bool has_counted(const struct gsr_fn *fn)
 {
-	return fn->any_counted && fn->warpsync;
+	return fn->any.counted && fn->plan.warpsync;
 }
 
 /* May the instruction call a function for which @has is true? */
@@ -186,15 +187,17 @@ bool gsr_divergent(const struct gsr_fn *fn)
 	const struct gsr_stmt *s;
 	unsigned int i;
 
-	for (i = 0; fn->any_plain && i < fn->cfg.n_blocks; i++)
-		for (s = fn->cfg.blocks[i].first; s; s = s->next) {
-			if (s->kind == GSR_STMT_INSN &&
-			    (fn->cfg.blocks[i].split || s->insn->guard) &&
+	for (i = 0; fn->any.plain && i < fn->graph.cfg.n_blocks; i++) {
+		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
+
+		for (s = b->first; s; s = s->next) {
+			if (s->kind == GSR_STMT_INSN && (b->split || s->insn->guard) &&
 			    (is_plain(fn->f, s->insn) || calls_any(fn, s->insn, has_plain)))
 				return true;
-			if (s == fn->cfg.blocks[i].last)
+			if (s == b->last)
 				break;
 		}
+	}
 	return false;
 }
 
@@ -203,15 +206,18 @@ bool gsr_lanes_part(const struct gsr_fn *fn)
 	const struct gsr_stmt *s;
 	unsigned int i;
 
-	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++)
-		for (s = fn->cfg.blocks[i].first; fn->cfg.blocks[i].split_warp && s; s = s->next) {
+	for (i = 0; fn->any.warp_sync && i < fn->graph.cfg.n_blocks; i++) {
+		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
+
+		for (s = b->first; b->split_warp && s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN &&
 			    ((!fn->f->entry && gsr_warp_sync(fn->f, s->insn)) ||
 			     calls_any(fn, s->insn, has_warp_sync)))
 				return true;
-			if (s == fn->cfg.blocks[i].last)
+			if (s == b->last)
 				break;
 		}
+	}
 	return false;
 }
 
@@ -260,8 +266,8 @@ static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
 	unsigned int i;
 
 	memset(h, 0, sizeof(*h));
-	for (i = 0; fn->any_warp_sync && i < fn->cfg.n_blocks; i++) {
-		const struct gsr_block *b = &fn->cfg.blocks[i];
+	for (i = 0; fn->any.warp_sync && i < fn->graph.cfg.n_blocks; i++) {
+		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
 
 		for (s = b->first; (b->split || b->split_warp) && s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN)
@@ -292,7 +298,7 @@ static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *ker
 	if (h.calls || (fn != kernel && (h.whole || h.part)))
 		*wants = GSR_INLINE_WARPS;
 	end->rows |= h.counted_rows;
-	if (fn == kernel && (h.part || kernel->warpsync)) {
+	if (fn == kernel && (h.part || kernel->plan.warpsync)) {
 		end->warpsync = h.part || h.whole || h.rows;
 	} else {
 		end->warps |= fn == kernel && h.whole;
@@ -301,39 +307,42 @@ static const char *warp_hazard(const struct gsr_fn *fn, const struct gsr_fn *ker
 	return NULL;
 }
 
+static bool add_summary(struct gsr_summary *to, const struct gsr_summary *from)
+{
+	const struct gsr_summary was = *to;
+
+	to->plain |= from->plain;
+	to->counted |= from->counted;
+	to->exit |= from->exit;
+	to->texture |= from->texture;
+	to->warp_sync = to->warp_sync ? to->warp_sync : from->warp_sync;
+	return to->plain != was.plain || to->counted != was.counted || to->exit != was.exit ||
+	       to->texture != was.texture || to->warp_sync != was.warp_sync;
+}
+
 void gsr_barriers_prepare(struct gsr_pass *p)
 {
 	bool changed = true;
 	unsigned int i, k;
 
 	for (i = 0; i < p->n_fns; i++) {
-		struct gsr_fn *fn = &p->fns[i];
+		const struct gsr_facts *has = &p->fns[i].has;
 
-		fn->any_warp_sync = fn->warp_sync;
-		fn->any_exit = fn->exits;
-		fn->any_plain = fn->plain;
-		fn->any_texture = fn->n_textures;
-		fn->any_counted = fn->counted;
+		p->fns[i].any = (struct gsr_summary){
+			.plain = has->plain,
+			.counted = has->counted,
+			.exit = has->exits,
+			.texture = has->textures.n,
+			.warp_sync = has->warp_sync,
+		};
 	}
 	while (changed) {
 		changed = false;
 		for (i = 0; i < p->n_fns; i++) {
-			struct gsr_fn *fn = &p->fns[i];
+			const struct gsr_fns *refs = &p->fns[i].has.refs;
 
-			for (k = 0; k < fn->n_refs; k++) {
-				if (fn->refs[k]->any_plain && !fn->any_plain)
-					changed = fn->any_plain = true;
-				if (fn->refs[k]->any_texture && !fn->any_texture)
-					changed = fn->any_texture = true;
-				if (fn->refs[k]->any_exit && !fn->any_exit)
-					changed = fn->any_exit = true;
-				if (fn->refs[k]->any_counted && !fn->any_counted)
-					changed = fn->any_counted = true;
-				if (fn->refs[k]->any_warp_sync && !fn->any_warp_sync) {
-					fn->any_warp_sync = fn->refs[k]->any_warp_sync;
-					changed = true;
-				}
-			}
+			for (k = 0; k < refs->n; k++)
+				changed |= add_summary(&p->fns[i].any, &refs->at[k]->any);
 		}
 	}
 }
@@ -346,13 +355,13 @@ const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum 
 	memset(end, 0, sizeof(*end));
 	*wants = GSR_INLINE_NONE;
 	for (i = 0; i < c->n; i++)
-		end->early |= c->fns[i]->plain_divergent;
+		end->early |= c->fns[i]->graph.divergent;
 	for (i = 0; i < c->n; i++) {
 		const struct gsr_function *f = c->fns[i]->f;
 		const struct gsr_stmt *s;
 		struct gsr_barrier b;
 
-		for (s = f->first; s && c->fns[i]->barriers; s = s->next) {
+		for (s = f->first; s && c->fns[i]->has.barriers; s = s->next) {
 			if (s->kind != GSR_STMT_INSN || !gsr_barrier_of(f, s->insn, &b) || b.warp ||
 			    b.cluster)
 				continue;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The def-use index of a function: its registers by number, and for each the instructions that
- * define and use it. gsr_graph() builds it with the graph, and it is valid as long.
+ * define and use it. gsr_graph() builds it with the graph, and it is valid as long. Its numbers
+ * are found by marks of names; gsr_only_writer() is for the few registers that are asked for where
+ * marks mean something else, or before there is a graph.
  */
 #ifndef GSR_DEFUSE_H
 #define GSR_DEFUSE_H

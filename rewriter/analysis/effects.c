@@ -165,7 +165,7 @@ static unsigned int within(const struct gsr_effects *e, const struct gsr_block *
 
 struct gsr_effects *gsr_effects(struct gsr_arena *a, const struct gsr_closure *c)
 {
-	const struct gsr_cfg *cfg = &c->fns[0]->cfg;
+	const struct gsr_cfg *cfg = &c->fns[0]->graph.cfg;
 	struct gsr_effects *e = gsr_alloc(a, sizeof(*e));
 	unsigned int i, k;
 	bool changed;
@@ -191,7 +191,7 @@ struct gsr_effects *gsr_effects(struct gsr_arena *a, const struct gsr_closure *c
 unsigned int gsr_effects_before(const struct gsr_effects *e, unsigned int block,
 				const struct gsr_stmt *s)
 {
-	return e->before[block] | within(e, &e->fn->cfg.blocks[block], s);
+	return e->before[block] | within(e, &e->fn->graph.cfg.blocks[block], s);
 }
 
 bool gsr_has_effects(const struct gsr_effects *e)

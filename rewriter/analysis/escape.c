@@ -9,7 +9,7 @@
  *
  * Variables: a literal whose address is only loaded from, or printed, is never written.
  *
- * In: a function, or a variable. Out: a refusal or NULL, and gsr_fn.unresolved, the calls that
+ * In: a function, or a variable. Out: a refusal or NULL, and gsr_facts.unresolved, the calls that
  * devirtualise.c replaces. Assumes that all functions were scanned for references.
  */
 #include <string.h>
@@ -56,8 +56,8 @@ static const char *function_in(const struct flow *w, const struct gsr_operand *o
 	if ((r = reg_of(w, o)))
 		return r->function;
 	if (o->kind == GSR_OPND_SYM)
-		for (i = 0; i < w->fn->n_refs; i++)
-			if (w->fn->refs[i]->f->name == o->name)
+		for (i = 0; i < w->fn->has.refs.n; i++)
+			if (w->fn->has.refs.at[i]->f->name == o->name)
 				return o->name;
 	for (i = 0; i < o->n_items; i++)
 		if ((found = function_in(w, &o->items[i])))
@@ -168,16 +168,9 @@ static const struct gsr_operand *unknown_pointer(const struct flow *w, const str
 
 static void note_unknown(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_stmt *call)
 {
-	if (fn->n_unresolved == fn->room_unresolved) {
-		struct gsr_stmt **grown;
-
-		fn->room_unresolved = fn->room_unresolved ? 2 * fn->room_unresolved : 4;
-		grown = gsr_alloc_array(p->arena, fn->room_unresolved, sizeof(struct gsr_stmt *));
-		if (fn->n_unresolved)
-			memcpy(grown, fn->unresolved, fn->n_unresolved * sizeof(struct gsr_stmt *));
-		fn->unresolved = grown;
-	}
-	fn->unresolved[fn->n_unresolved++] = call;
+	fn->has.unresolved.at = gsr_grow(p->arena, fn->has.unresolved.at, fn->has.unresolved.n,
+				  &fn->has.unresolved.room, sizeof(struct gsr_stmt *));
+	fn->has.unresolved.at[fn->has.unresolved.n++] = call;
 }
 
 const char *gsr_track_fnptrs(struct gsr_pass *p, struct gsr_fn *fn)
@@ -305,9 +298,9 @@ bool gsr_never_written(struct gsr_pass *p, const struct gsr_var *v)
 	for (i = 0; i < p->n_fns; i++) {
 		struct trace t = { .v = v };
 
-		for (k = 0; k < p->fns[i].n_globals && p->fns[i].globals[k] != v; k++)
+		for (k = 0; k < p->fns[i].has.globals.n && p->fns[i].has.globals.at[k] != v; k++)
 			;
-		if (k == p->fns[i].n_globals)
+		if (k == p->fns[i].has.globals.n)
 			continue;
 		t.mark = MARK_HOLDS | (++p->mark & MARK_INDEX);
 		do {

@@ -81,19 +81,12 @@ static void read_bytes(struct reader *r, struct gsr_fn *fn, uint64_t mask)
 /* Notes the name of the token; returns the function of that name, or NULL */
 static struct gsr_fn *read_name(struct reader *r)
 {
-	const char *text = gsr_intern(r->p->arena, r->t.text, r->t.len);
+	struct gsr_pass *p = r->p;
+	const char *text = gsr_intern(p->arena, r->t.text, r->t.len);
 
-	if (r->p->n_named == r->p->room_named) {
-		const char **grown;
-
-		r->p->room_named = r->p->room_named ? 2 * r->p->room_named : 16;
-		grown = gsr_alloc_array(r->p->arena, r->p->room_named, sizeof(*grown));
-		if (r->p->n_named)
-			memcpy(grown, r->p->named, r->p->n_named * sizeof(*grown));
-		r->p->named = grown;
-	}
-	r->p->named[r->p->n_named++] = text;
-	return gsr_fn_of(r->p, text);
+	p->named = gsr_grow(p->arena, p->named, p->n_named, &p->room_named, sizeof(*p->named));
+	p->named[p->n_named++] = text;
+	return gsr_fn_of(p, text);
 }
 
 static void read_value(struct reader *r)

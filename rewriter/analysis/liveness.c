@@ -236,13 +236,13 @@ static bool must_look(const struct gsr_cfg *cfg, const unsigned int *changed, un
 
 const char *gsr_liveness(struct gsr_live *l, struct gsr_arena *a, const struct gsr_fn *fn)
 {
-	const struct gsr_cfg *cfg = &fn->cfg;
+	const struct gsr_cfg *cfg = &fn->graph.cfg;
 	unsigned int i, round, *changed;
 	const char *reason;
 	bool again = true;
 	uint64_t *now;
 
-	*l = (struct gsr_live){ .d = fn->defuse };
+	*l = (struct gsr_live){ .d = fn->graph.defuse };
 	reason = collect(l, a, fn->f);
 	if (reason)
 		return reason;

@@ -33,13 +33,13 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 	bool local = false;
 
 	*may_wait = false;
-	if (!fn->f->entry || fn->n_refs || fn->indirect || fn->counted ||
-	    fn->mbarriers || fn->alloca)
+	if (!fn->f->entry || fn->has.refs.n || fn->has.indirect || fn->has.counted ||
+	    fn->has.mbarriers || fn->has.alloca)
 		return GSR_LOADS_VARY;
 	for (s = fn->f->first; s; s = s->next)
 		local |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CVTA &&
 			 gsr_insn_has(s->insn, "local");
-	waits = gsr_loop_waits(scratch, &fn->cfg, true);
+	waits = gsr_loop_waits(scratch, &fn->graph.cfg, true);
 	gsr_arena_reset(scratch);
 	if (waits & 1u << GSR_WAIT_BLOCK)
 		return GSR_LOADS_VARY;
@@ -152,7 +152,7 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool w
 	bool loads = false, stores = false, unknown = false;
 	uint64_t read = 0, written = 0, from;
 	const struct gsr_operand *at;
-	struct roots r = { .d = fn->defuse };
+	struct roots r = { .d = fn->graph.defuse };
 	const struct gsr_stmt *s;
 
 	for (s = fn->f->first; s; s = s->next) {

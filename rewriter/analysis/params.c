@@ -204,7 +204,7 @@ static void look_at_insn(struct gsr_based *t, const struct gsr_insn *insn)
 struct gsr_based *gsr_find_based(struct gsr_arena *a, const struct gsr_fn *fn,
 				 const char **refusal)
 {
-	const struct gsr_defuse *d = fn->defuse;
+	const struct gsr_defuse *d = fn->graph.defuse;
 	struct gsr_based *t;
 	unsigned int i;
 

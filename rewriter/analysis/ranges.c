@@ -174,7 +174,7 @@ static struct range range_of(struct looker *l, const struct gsr_operand *o, unsi
 unsigned int gsr_barriers_used(const struct gsr_function *entry, const struct gsr_fn *fn,
 			       const struct gsr_insn *insn)
 {
-	struct looker l = { .d = fn->defuse, .threads = gsr_threads_of(entry) };
+	struct looker l = { .d = fn->graph.defuse, .threads = gsr_threads_of(entry) };
 	unsigned int at = gsr_insn_has(insn, "red"), ids = 0;
 	struct range r;
 	int64_t i;

@@ -5,76 +5,91 @@
  * compilers emit `atom` for these, too.
  *
  * In: functions and their graphs. Out: gsr_insn.unread and .retries, and whether a kernel may wait
- * for other blocks. Assumes that gsr_fn.spins is set.
+ * for other blocks. Assumes that gsr_facts.spins is set.
  */
 #include <string.h>
 #include "analysis.h"
 
-/* The registers that atomics write: a hash table by name */
+/* A register that atomics write. Its number, from 1, is its name's mark meanwhile */
 struct result {
 	const char *name;
+	unsigned long mark;		/* the name's before and behind */
 	bool read;
 };
 
 struct results {
-	struct result *slots;
-	unsigned int mask;
+	struct result *at;
+	unsigned int n;
 };
 
-static struct result *slot_of(const struct results *r, const char *name)
+static struct result *result_named(const struct results *r, const char *name)
 {
-	unsigned int i = (unsigned int)((uintptr_t)name >> 4) & r->mask;
+	unsigned long m = *gsr_intern_mark(name);
 
-	while (r->slots[i].name && r->slots[i].name != name)
-		i = (i + 1) & r->mask;
-	return &r->slots[i];
+	return m && m <= r->n && r->at[m - 1].name == name ? &r->at[m - 1] : NULL;
 }
 
-static const char *result_of(const struct gsr_insn *insn)
+static const char *result_of(const struct gsr_stmt *s)
 {
-	return insn->op == GSR_OP_ATOM && insn->n_opnds && insn->opnds[0].kind == GSR_OPND_REG ?
-		       insn->opnds[0].name :
+	return s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_ATOM && s->insn->n_opnds &&
+			       s->insn->opnds[0].kind == GSR_OPND_REG ?
+		       s->insn->opnds[0].name :
 		       NULL;
 }
 
-static void mark_read(const struct results *r, const struct gsr_operand *o)
+static void add_result(struct results *r, const char *name)
+{
+	if (!name || result_named(r, name))
+		return;
+	r->at[r->n++] = (struct result){ .name = name, .mark = *gsr_intern_mark(name) };
+	*gsr_intern_mark(name) = r->n;
+}
+
+static void mark_read(const struct results *r, const char *name)
+{
+	struct result *result = result_named(r, name);
+
+	if (result)
+		result->read = true;
+}
+
+static void mark_all_read(const struct results *r, const struct gsr_operand *o)
 {
 	unsigned int i;
 
-	if (o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM)
-		slot_of(r, o->name)->read = true;
+	if (gsr_names_register(o))
+		mark_read(r, o->name);
 	for (i = 0; i < o->n_items; i++)
-		mark_read(r, &o->items[i]);
+		mark_all_read(r, &o->items[i]);
 }
 
 void gsr_find_unread(struct gsr_pass *p, struct gsr_function *f)
 {
-	struct results r = { .mask = 3 };
+	struct results r = { 0 };
 	unsigned int n = 0, i;
 	struct gsr_stmt *s;
 
 	for (s = f->first; s; s = s->next)
-		n += s->kind == GSR_STMT_INSN && result_of(s->insn);
+		n += result_of(s) != NULL;
 	if (!n)
 		return;
-	while (r.mask < 2 * n)
-		r.mask = 2 * r.mask + 1;
-	r.slots = gsr_alloc_array(p->arena, (size_t)r.mask + 1, sizeof(*r.slots));
+	r.at = gsr_alloc_array(p->scratch, n, sizeof(*r.at));
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
-			slot_of(&r, result_of(s->insn))->name = result_of(s->insn);
-	/* marking a name that is not in the table sets .read of an empty slot, which is harmless */
+		add_result(&r, result_of(s));
 	for (s = f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_INSN)
 			continue;
 		if (s->insn->guard)
-			slot_of(&r, s->insn->guard)->read = true;
-		for (i = result_of(s->insn) ? 1 : 0; i < s->insn->n_opnds; i++)
-			mark_read(&r, &s->insn->opnds[i]);
+			mark_read(&r, s->insn->guard);
+		for (i = result_of(s) ? 1 : 0; i < s->insn->n_opnds; i++)
+			mark_all_read(&r, &s->insn->opnds[i]);
 	}
 	for (s = f->first; s; s = s->next)
-		if (s->kind == GSR_STMT_INSN && result_of(s->insn))
-			s->insn->unread = !slot_of(&r, result_of(s->insn))->read;
+		if (result_of(s))
+			s->insn->unread = !result_named(&r, result_of(s))->read;
+	while (r.n--)
+		*gsr_intern_mark(r.at[r.n].name) = r.at[r.n].mark;
+	gsr_arena_reset(p->scratch);
 }
 
 /*
@@ -311,7 +326,7 @@ bool gsr_may_spin(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (c->fns[i]->spins)
+		if (c->fns[i]->has.spins)
 			return true;
-	return gsr_loop_waits(p->arena, &c->fns[0]->cfg, false) & 1u << GSR_WAIT_ALL;
+	return gsr_loop_waits(p->arena, &c->fns[0]->graph.cfg, false) & 1u << GSR_WAIT_ALL;
 }

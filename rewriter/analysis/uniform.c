@@ -23,7 +23,7 @@ struct use {
 };
 
 struct state {
-	struct gsr_function *f;
+	const struct gsr_function *f;
 	struct gsr_cfg *cfg;
 	const struct gsr_defuse *d;
 	bool *varying;			/* by register */
@@ -361,11 +361,11 @@ static void mark_one_address(struct state *st)
 	}
 }
 
-void gsr_uniform(struct gsr_arena *a, struct gsr_fn *fn, bool warp, enum gsr_loads loads)
+void gsr_uniform(struct gsr_arena *a, const struct gsr_function *f, struct gsr_graph *g, bool warp)
 {
-	struct state st = { .f = fn->f, .cfg = &fn->cfg, .d = fn->defuse, .warp = warp,
-			    .loads = loads };
-	struct gsr_cfg *cfg = &fn->cfg;
+	struct state st = { .f = f, .cfg = &g->cfg, .d = g->defuse, .warp = warp,
+			    .loads = g->loads };
+	struct gsr_cfg *cfg = &g->cfg;
 	unsigned int i, rounds = 0;
 
 	for (i = 0; i < cfg->n_blocks; i++) {
@@ -388,6 +388,6 @@ void gsr_uniform(struct gsr_arena *a, struct gsr_fn *fn, bool warp, enum gsr_loa
 				reconsider(&st, i);
 			}
 	} while (st.n_queue);
-	if (!warp && loads > GSR_LOADS_SHARED)
+	if (!warp && g->loads > GSR_LOADS_SHARED)
 		mark_one_address(&st);
 }

@@ -72,7 +72,7 @@ const char *gsr_globals_room(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int i, n = p->n_globals;
 
 	for (i = 0; i < c->n; i++)
-		n += c->fns[i]->n_globals;
+		n += c->fns[i]->has.globals.n;
 	return n > GSR_VARIABLES_MAX ?
 	       gsr_sprintf(p->arena, "more than %u variables of the module", GSR_VARIABLES_MAX) :
 	       NULL;
@@ -117,6 +117,6 @@ unsigned int gsr_references_used(const struct gsr_closure *c)
 	unsigned int i, n = 0;
 
 	for (i = 0; i < c->n; i++)
-		n += c->fns[i]->n_textures;
+		n += c->fns[i]->has.textures.n;
 	return n;
 }

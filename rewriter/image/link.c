@@ -90,16 +90,10 @@ static struct symbol *symbol_of(struct linker *l, const char *text)
 {
 	const char *name = gsr_intern_str(l->arena, text);
 	unsigned long *mark = gsr_intern_mark(name);
-	struct symbol *grown;
 
 	if (!*mark) {
-		if (l->n_symbols == l->room) {
-			l->room = l->room ? l->room * 2 : 64;
-			grown = gsr_alloc_array(l->arena, l->room, sizeof(*grown));
-			if (l->n_symbols)
-				memcpy(grown, l->symbols, l->n_symbols * sizeof(*grown));
-			l->symbols = grown;
-		}
+		l->symbols = gsr_grow(l->arena, l->symbols, l->n_symbols, &l->room,
+				      sizeof(*l->symbols));
 		l->symbols[l->n_symbols].name = name;
 		*mark = ++l->n_symbols;
 	}

@@ -27,6 +27,11 @@ void gsr_arena_escape(struct gsr_arena *a, jmp_buf *escape);
 void *gsr_alloc(struct gsr_arena *a, size_t size);	/* zeroed, aligned to 16 */
 void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size);
 void *gsr_memdup(struct gsr_arena *a, const void *from, size_t size);	/* NULL if @size is 0 */
+/*
+ * Room for one more element behind the @n of an array: @at, or a larger copy, zeroed behind them.
+ * Updates *@room.
+ */
+void *gsr_grow(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size);
 /* room for @n characters and a NUL, not zeroed */
 char *gsr_alloc_text(struct gsr_arena *a, size_t n);
 char *gsr_strndup(struct gsr_arena *a, const char *s, size_t n);

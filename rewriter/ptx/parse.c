@@ -585,18 +585,11 @@ static void parse_body(struct gsr_parser *p, struct gsr_function *f)
 static void parse_perf(struct gsr_parser *p, struct gsr_function *f)
 {
 	unsigned int room = 0;
-	const char **grown;
 
 	while (p->tok.kind == GSR_TOK_DOT) {
 		const char *start = tok_start(p);
 
-		if (f->n_perf == room) {
-			room = room ? room * 2 : 4;
-			grown = gsr_alloc_array(p->arena, room, sizeof(*grown));
-			if (f->n_perf)
-				memcpy(grown, f->perf, f->n_perf * sizeof(*grown));
-			f->perf = grown;
-		}
+		f->perf = gsr_grow(p->arena, f->perf, f->n_perf, &room, sizeof(*f->perf));
 		if (is_dot(p, "pragma")) {
 			f->perf[f->n_perf++] = raw_to_semicolon(p, start);
 			continue;

@@ -154,14 +154,14 @@ static uint64_t static_shared(const struct gsr_closure *c)
 	struct gsr_stmt *s;
 
 	for (i = 0; i < c->n; i++) {
-		for (s = c->fns[i]->f->first; s && c->fns[i]->shared; s = s->next)
+		for (s = c->fns[i]->f->first; s && c->fns[i]->has.shared; s = s->next)
 			if (s->kind == GSR_STMT_VAR && !strcmp(s->var->space, "shared") &&
 			    !(s->var->linkage && !strcmp(s->var->linkage, "extern")))
 				size = (size + gsr_var_align(s->var) - 1) / gsr_var_align(s->var) *
 					       gsr_var_align(s->var) +
 				       gsr_var_size(s->var);
-		for (k = 0; k < c->fns[i]->n_vars; k++) {
-			const struct gsr_var *v = c->fns[i]->vars[k];
+		for (k = 0; k < c->fns[i]->has.vars.n; k++) {
+			const struct gsr_var *v = c->fns[i]->has.vars.at[k];
 
 			if (!(v->linkage && !strcmp(v->linkage, "extern")))
 				size = (size + gsr_var_align(v) - 1) / gsr_var_align(v) *
@@ -179,13 +179,13 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
-		if (c->fns[i]->mbarriers || c->fns[i]->mbarriers_listed) {
+		if (c->fns[i]->has.mbarriers || c->fns[i]->done.mbarriers) {
 			more += LIST_SIZE;
 			break;
 		}
 	more += (gsr_functions_exit(c) ? GSR_ENDED_SIZE : 0) +
-		(c->fns[0]->swbarrier ? GSR_SWBARRIER_SIZE : 0) +
-		(c->fns[0]->warpsync ? p->warpsync_size : 0) + GSR_TASK_SIZE + 16;
+		(c->fns[0]->plan.swbarrier ? GSR_SWBARRIER_SIZE : 0) +
+		(c->fns[0]->plan.warpsync ? p->warpsync_size : 0) + GSR_TASK_SIZE + 16;
 	if (shared + (behind ? 0 : more) > SHARED_MAX)
 		return gsr_sprintf(p->arena,
 				   "%llu bytes of static shared memory leave no room for ours",

@@ -8,8 +8,8 @@
  * function is called: by a direct call if the call sequence can be duplicated, else through the
  * twins' own address.
  *
- * In: gsr_fn.unresolved (escape.c) and gsr_pass.fnptrs. Out: functions with comparisons and direct
- * calls, or refusals. Assumes that no graph exists yet.
+ * In: gsr_facts.unresolved (escape.c) and gsr_pass.fnptrs. Out: functions with comparisons and
+ * direct calls, or refusals. Assumes that no graph exists yet.
  */
 #include <string.h>
 #include "transform.h"
@@ -186,7 +186,7 @@ static void make_direct(struct gsr_insn *call, struct gsr_fn *to)
 	*o = (struct gsr_operand){ .kind = GSR_OPND_SYM, .name = to->f->name };
 	call->n_opnds = n + (n < call->n_opnds && call->opnds[n].kind == GSR_OPND_LIST);
 	call->devirtualised = true;
-	to->devirtualised++;
+	to->done.devirtualised++;
 }
 
 /*
@@ -260,7 +260,7 @@ static unsigned int insert_lookup(struct gsr_pass *p, struct gsr_fn *fn, struct 
 		n += insert_comparison(p, fn, at, among[i], to);
 		n += gsr_insert(p, fn->f, at,
 				gsr_sprintf(p->arena, take_if_equal, among[i]->fn->f->name));
-		among[i]->fn->address_taken = fn->takes_address = true;
+		among[i]->fn->has.address_taken = fn->has.takes_address = true;
 	}
 	*to = (struct gsr_operand){ .kind = GSR_OPND_REG,
 				    .name = gsr_intern_str(p->arena, gsr_expand(p, "%#vf")) };
@@ -315,10 +315,10 @@ static const char *refusal_of(const struct gsr_pass *p, const struct gsr_fn *fn)
 	const struct gsr_fnptr *slot;
 	unsigned int i, n, rets, args;
 
-	for (i = 0; i < fn->n_unresolved; i++) {
+	for (i = 0; i < fn->has.unresolved.n; i++) {
 		if (p->fnptrs_escape)
 			return unknown;
-		count_arguments(fn->unresolved[i]->insn, &rets, &args);
+		count_arguments(fn->has.unresolved.at[i]->insn, &rets, &args);
 		for (n = 0, slot = p->fnptrs; slot; slot = slot->next) {
 			if (!is_candidate(slot, rets, args))
 				continue;
@@ -346,7 +346,7 @@ void gsr_devirtualise(struct gsr_pass *p)
 	for (k = 0; k < p->n_fns; k++) {
 		struct gsr_fn *fn = &p->fns[k];
 
-		if (!fn->n_unresolved || fn->refusal)
+		if (!fn->has.unresolved.n || fn->refusal)
 			continue;
 		if (!chosen && !p->fnptrs_escape)
 			gsr_fnptrs_choose(p);
@@ -354,8 +354,8 @@ void gsr_devirtualise(struct gsr_pass *p)
 		fn->refusal = refusal_of(p, fn);
 		if (fn->refusal)
 			continue;
-		for (i = 0; i < fn->n_unresolved; i++)
-			fn->translated += devirtualise_call(p, fn, fn->unresolved[i]);
+		for (i = 0; i < fn->has.unresolved.n; i++)
+			fn->done.translated += devirtualise_call(p, fn, fn->has.unresolved.at[i]);
 		gsr_insert(p, fn->f, fn->f->first, declarations);
 	}
 }

@@ -9,7 +9,7 @@
  * The kernel clears the byte in front of each such call, so it needs no initialisation. The
  * PTX is in exits.ptx.
  *
- * In: functions that are not inlined, and kernels that call them. Out: gsr_fn.may_exit and
+ * In: functions that are not inlined, and kernels that call them. Out: gsr_plan.may_exit and
  * keeps_barriers; the code. Assumes gsr_barriers_prepare().
  */
 #include <string.h>
@@ -22,14 +22,14 @@ struct exits {
 	unsigned int inserted;
 };
 
-static bool *may_exit_flag(struct gsr_fn *fn)
+static bool *may_exit_flag(struct gsr_plan *plan)
 {
-	return &fn->may_exit;
+	return &plan->may_exit;
 }
 
-static bool *keeps_barriers_flag(struct gsr_fn *fn)
+static bool *keeps_barriers_flag(struct gsr_plan *plan)
 {
-	return &fn->keeps_barriers;
+	return &plan->keeps_barriers;
 }
 
 /*
@@ -37,26 +37,29 @@ static bool *keeps_barriers_flag(struct gsr_fn *fn)
  * functions that can be inlined themselves. The rest is recursive, has its address taken, or is
  * called by such a function.
  */
-static void find_staying(struct gsr_pass *p, bool *(*mark)(struct gsr_fn *fn))
+static void find_staying(struct gsr_pass *p, bool *(*mark)(struct gsr_plan *plan))
 {
 	struct gsr_fn **ready = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(struct gsr_fn *));
 	unsigned int *callers = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*callers)), n = 0, i,
 		     k;
 
 	for (i = 0; i < p->n_fns; i++)
-		for (k = 0; k < p->fns[i].n_refs && *mark(&p->fns[i]); k++)
-			callers[p->fns[i].refs[k] - p->fns]++;
+		for (k = 0; k < p->fns[i].has.refs.n && *mark(&p->fns[i].plan); k++)
+			callers[p->fns[i].has.refs.at[k] - p->fns]++;
 	for (i = 0; i < p->n_fns; i++)
-		if (*mark(&p->fns[i]) && !callers[i] && !gsr_stays_function(&p->fns[i]))
+		if (*mark(&p->fns[i].plan) && !callers[i] && !gsr_stays_function(&p->fns[i].has))
 			ready[n++] = &p->fns[i];
 	while (n) {
 		struct gsr_fn *fn = ready[--n];
 
-		*mark(fn) = false;
-		for (k = 0; k < fn->n_refs; k++)
-			if (!--callers[fn->refs[k] - p->fns] && *mark(fn->refs[k]) &&
-			    !gsr_stays_function(fn->refs[k]))
-				ready[n++] = fn->refs[k];
+		*mark(&fn->plan) = false;
+		for (k = 0; k < fn->has.refs.n; k++) {
+			struct gsr_fn *to = fn->has.refs.at[k];
+
+			if (!--callers[to - p->fns] && *mark(&to->plan) &&
+			    !gsr_stays_function(&to->has))
+				ready[n++] = to;
+		}
 	}
 }
 
@@ -65,8 +68,10 @@ void gsr_exits_prepare(struct gsr_pass *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++) {
-		p->fns[i].may_exit = p->fns[i].any_exit && !p->fns[i].f->entry;
-		p->fns[i].keeps_barriers = p->fns[i].any_plain && !p->fns[i].f->entry;
+		struct gsr_fn *fn = &p->fns[i];
+
+		fn->plan.may_exit = fn->any.exit && !fn->f->entry;
+		fn->plan.keeps_barriers = fn->any.plain && !fn->f->entry;
 	}
 	find_staying(p, may_exit_flag);
 	find_staying(p, keeps_barriers_flag);
@@ -78,7 +83,7 @@ static bool calls_exiting(const struct gsr_fn *fn, const struct gsr_insn *insn)
 	unsigned int k = 0;
 
 	while ((to = gsr_callee(fn, insn, &k)))
-		if (to->may_exit)
+		if (to->plan.may_exit)
 			return true;
 	return false;
 }

@@ -40,19 +40,13 @@ static bool copied(struct gsr_pass *p, const struct gsr_var *v)
 
 static unsigned int index_of(struct gsr_pass *p, struct gsr_var *v)
 {
-	struct gsr_shared_var *grown;
 	unsigned int i;
 
 	for (i = 0; i < p->n_globals; i++)
 		if (p->globals[i].var == v)
 			return i;
-	if (p->n_globals == p->room_globals) {
-		p->room_globals = p->room_globals ? p->room_globals * 2 : 16;
-		grown = gsr_alloc_array(p->arena, p->room_globals, sizeof(*grown));
-		if (p->n_globals)
-			memcpy(grown, p->globals, p->n_globals * sizeof(*grown));
-		p->globals = grown;
-	}
+	p->globals = gsr_grow(p->arena, p->globals, p->n_globals, &p->room_globals,
+			      sizeof(*p->globals));
 	/* asked now: none of its uses has been replaced yet */
 	p->globals[p->n_globals].copied = copied(p, v);
 	p->globals[p->n_globals].var = v;
@@ -141,11 +135,11 @@ static const struct gsr_var *variable(const struct uses *u, const struct gsr_ope
 	if (o->kind != GSR_OPND_SYM)
 		return NULL;
 	m = *gsr_intern_mark(o->name);
-	if ((m & ~MARK_INDEX) != MARK_GLOBAL || (m & MARK_INDEX) >= u->fn->n_globals ||
-	    u->fn->globals[m & MARK_INDEX]->name != o->name)
+	if ((m & ~MARK_INDEX) != MARK_GLOBAL || (m & MARK_INDEX) >= u->fn->has.globals.n ||
+	    u->fn->has.globals.at[m & MARK_INDEX]->name != o->name)
 		return NULL;
 	*index = u->index[m & MARK_INDEX];
-	return u->fn->globals[m & MARK_INDEX];
+	return u->fn->has.globals.at[m & MARK_INDEX];
 }
 
 static const char *entry_of(const struct uses *u, unsigned int index)
@@ -262,10 +256,10 @@ unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn)
 	struct gsr_stmt *next;
 	unsigned int i;
 
-	u.index = gsr_alloc_array(p->arena, fn->n_globals + 1, sizeof(*u.index));
-	for (i = 0; i < fn->n_globals; i++) {
-		u.index[i] = index_of(p, fn->globals[i]);
-		*gsr_intern_mark(fn->globals[i]->name) = MARK_GLOBAL | i;
+	u.index = gsr_alloc_array(p->arena, fn->has.globals.n + 1, sizeof(*u.index));
+	for (i = 0; i < fn->has.globals.n; i++) {
+		u.index[i] = index_of(p, fn->has.globals.at[i]);
+		*gsr_intern_mark(fn->has.globals.at[i]->name) = MARK_GLOBAL | i;
 	}
 	for (u.s = fn->f->first; u.s; u.s = next) {
 		next = u.s->next;
@@ -278,8 +272,8 @@ unsigned int gsr_globals(struct gsr_pass *p, struct gsr_fn *fn)
 	if (u.fresh)
 		gsr_insert(p, fn->f, fn->f->first,
 			   gsr_sprintf(p->arena, ".reg .b64 %%#g<%u>;", u.fresh));
-	for (i = 0; i < fn->n_globals; i++)
-		*gsr_intern_mark(fn->globals[i]->name) = 0;
+	for (i = 0; i < fn->has.globals.n; i++)
+		*gsr_intern_mark(fn->has.globals.at[i]->name) = 0;
 	return u.inserted;
 }
 
@@ -289,11 +283,11 @@ void gsr_globals_list(struct gsr_pass *p, const struct gsr_closure *c, struct gs
 	unsigned int i, j, n, most = 0, *list;
 
 	for (i = 0; i < c->n; i++)
-		most += c->fns[i]->n_globals;
+		most += c->fns[i]->has.globals.n;
 	k->variables = list = gsr_alloc_array(p->arena, most + 1, sizeof(*list));
 	for (i = 0; i < c->n; i++)
-		for (j = 0; j < c->fns[i]->n_globals; j++) {
-			unsigned int index = index_of(p, c->fns[i]->globals[j]);
+		for (j = 0; j < c->fns[i]->has.globals.n; j++) {
+			unsigned int index = index_of(p, c->fns[i]->has.globals.at[j]);
 
 			for (n = 0; n < k->n_variables && list[n] != index; n++)
 				;

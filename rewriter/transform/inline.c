@@ -45,15 +45,15 @@ static bool wanted(const struct gsr_fn *fn, enum gsr_inline which)
 		return false;
 	switch (which) {
 	case GSR_INLINE_EXITS:
-		return fn->any_exit && !fn->may_exit;
+		return fn->any.exit && !fn->plan.may_exit;
 	case GSR_INLINE_BARRIERS:
-		return fn->any_plain;
+		return fn->any.plain;
 	case GSR_INLINE_WARPS:
-		return fn->any_warp_sync;
+		return fn->any.warp_sync;
 	case GSR_INLINE_SMALL:
-		return fn->small;
+		return fn->plan.small;
 	case GSR_INLINE_TEXTURES:
-		return fn->any_texture;
+		return fn->any.texture;
 	default:
 		return false;
 	}
@@ -109,15 +109,8 @@ static struct param *param_of(struct calls *w, const char *name)
 
 static struct param *add_param(struct calls *w, struct gsr_stmt *decl)
 {
-	if (w->n_params == w->room_params) {
-		struct param *grown;
-
-		w->room_params = w->room_params ? w->room_params * 2 : 32;
-		grown = gsr_alloc_array(w->p->arena, w->room_params, sizeof(*grown));
-		if (w->n_params)
-			memcpy(grown, w->params, w->n_params * sizeof(*grown));
-		w->params = grown;
-	}
+	w->params = gsr_grow(w->p->arena, w->params, w->n_params, &w->room_params,
+			     sizeof(*w->params));
 	w->params[w->n_params].decl = decl;
 	w->params[w->n_params].memory = decl->var->n_dims || (gsr_type_size(decl->var->type) != 4 &&
 							      gsr_type_size(decl->var->type) != 8);
@@ -444,8 +437,8 @@ static bool reaches(struct gsr_pass *p, struct gsr_fn *from, const struct gsr_fn
 	unsigned int i, k;
 
 	for (i = 0; i < c.n; i++)
-		for (k = 0; k < c.fns[i]->n_refs; k++)
-			if (c.fns[i]->refs[k] == to)
+		for (k = 0; k < c.fns[i]->has.refs.n; k++)
+			if (c.fns[i]->has.refs.at[k] == to)
 				return true;
 	return false;
 }
@@ -458,48 +451,36 @@ static const char *name_of(enum gsr_inline which)
 					      "early returns and warp-synchronous instructions";
 }
 
-/* Adds the facts of the inlined function to the kernel */
-static void merge_facts(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_fn *callee)
+static void merge_vars(struct gsr_arena *a, struct gsr_vars *to, const struct gsr_vars *from)
 {
-	unsigned int i, k;
+	unsigned int i;
 
-#define UNITE(list, n, room) do { \
-	for (i = 0; i < callee->n; i++) { \
-		for (k = 0; k < fn->n && fn->list[k] != callee->list[i]; k++) \
-			; \
-		if (k < fn->n) \
-			continue; \
-		if (fn->n >= fn->room) { \
-			void *grown_ = gsr_alloc_array(p->arena, fn->n * 2 + 4, \
-						       sizeof(*fn->list)); \
-			if (fn->n) \
-				memcpy(grown_, fn->list, fn->n * sizeof(*fn->list)); \
-			fn->list = grown_; \
-			fn->room = fn->n * 2 + 4; \
-		} \
-		fn->list[fn->n++] = callee->list[i]; \
-	} \
-} while (0)
-	UNITE(refs, n_refs, room_refs);
-	UNITE(vars, n_vars, room_vars);
-	UNITE(globals, n_globals, room_globals);
-	UNITE(textures, n_textures, room_textures);
-#undef UNITE
-	fn->barriers += callee->barriers;
-	fn->reads_ids |= callee->reads_ids;
-	fn->loads_ids |= callee->loads_ids;
-	fn->indirect |= callee->indirect;
-	fn->takes_address |= callee->takes_address;
-	fn->constants |= callee->constants;
-	fn->cp_async |= callee->cp_async;
-	fn->matrices |= callee->matrices;
-	fn->bulk |= callee->bulk;
-	fn->shared |= callee->shared;
-	fn->mbarriers |= callee->mbarriers;
-	fn->lines |= callee->lines;
-	fn->mbarriers_listed |= callee->mbarriers_listed;
-	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;
-	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
+	for (i = 0; i < from->n; i++)
+		gsr_vars_add(a, to, from->at[i]);
+}
+
+/* What the text of the inlined function has, the kernel's has now */
+static void merge_facts(struct gsr_arena *a, struct gsr_facts *to, const struct gsr_facts *from)
+{
+	unsigned int i;
+
+	for (i = 0; i < from->refs.n; i++)
+		gsr_fns_add(a, &to->refs, from->refs.at[i]);
+	merge_vars(a, &to->vars, &from->vars);
+	merge_vars(a, &to->globals, &from->globals);
+	merge_vars(a, &to->textures, &from->textures);
+	to->barriers += from->barriers;
+	to->warp_sync = to->warp_sync ? to->warp_sync : from->warp_sync;
+	to->ids |= from->ids;
+	to->indirect |= from->indirect;
+	to->takes_address |= from->takes_address;
+	to->constants |= from->constants;
+	to->shared |= from->shared;
+	to->cp_async |= from->cp_async;
+	to->matrices |= from->matrices;
+	to->bulk |= from->bulk;
+	to->mbarriers |= from->mbarriers;
+	to->lines |= from->lines;
 }
 
 /* Does the kernel still name the function? Not all calls of small functions are inlined */
@@ -524,21 +505,21 @@ static void drop_inlined_refs(struct gsr_fn *fn, enum gsr_inline which)
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < fn->n_refs; i++)
-		if (!wanted(fn->refs[i], which) ||
-		    (which == GSR_INLINE_SMALL && still_named(fn, fn->refs[i])))
-			fn->refs[n++] = fn->refs[i];
-	fn->n_refs = n;
+	for (i = 0; i < fn->has.refs.n; i++)
+		if (!wanted(fn->has.refs.at[i], which) ||
+		    (which == GSR_INLINE_SMALL && still_named(fn, fn->has.refs.at[i])))
+			fn->has.refs.at[n++] = fn->has.refs.at[i];
+	fn->has.refs.n = n;
 }
 
-bool gsr_stays_function(const struct gsr_fn *fn)
+bool gsr_stays_function(const struct gsr_facts *has)
 {
-	return fn->address_taken || fn->alloca || fn->keeps_shared;
+	return has->address_taken || has->alloca || has->keeps_shared;
 }
 
 bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn)
 {
-	return gsr_stays_function(fn) || reaches(p, fn, fn);
+	return gsr_stays_function(&fn->has) || reaches(p, fn, fn);
 }
 
 /* Why a function cannot be inlined, or NULL; *@n: the number of functions to inline */
@@ -551,14 +532,15 @@ static const char *find_obstacle(struct gsr_pass *p, const struct gsr_closure *c
 		if (!wanted(c->fns[i], which))
 			continue;
 		++*n;
-		if (gsr_stays_function(c->fns[i]))
+		if (gsr_stays_function(&c->fns[i]->has))
 			return gsr_sprintf(p->arena, "%s in the function %s, %s", name_of(which),
 					   c->fns[i]->f->name,
-					   c->fns[i]->alloca ? "which allocates on the stack" :
-					   c->fns[i]->address_taken ?
+					   c->fns[i]->has.alloca ? "which allocates on the stack" :
+					   c->fns[i]->has.address_taken ?
 							       "whose address is taken" :
 							       "which declares shared memory");
-		if (which == GSR_INLINE_TEXTURES && (c->fns[i]->may_exit || c->fns[i]->swbarrier))
+		if (which == GSR_INLINE_TEXTURES &&
+		    (c->fns[i]->plan.may_exit || c->fns[i]->plan.swbarrier))
 			return gsr_sprintf(
 				p->arena,
 				"%s in the function %s, which ends threads or holds barriers",
@@ -607,7 +589,10 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 			return gsr_sprintf(p->arena,
 					   "%s in device functions that are called too often",
 					   name_of(which));
-		merge_facts(p, fn, callee);
+		merge_facts(p->arena, &fn->has, &callee->has);
+		fn->done.ids |= callee->done.ids;
+		fn->done.mbarriers |= callee->done.mbarriers;
+		fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
 		next = replace_call(&w, s, callee);
 	}
 	if (!w.why)
@@ -616,7 +601,7 @@ const char *gsr_inline(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_inline wh
 		*gsr_intern_mark(w.params[i].decl->var->name) = 0;
 	drop_inlined_refs(fn, which);
 	/* a graph that does not exist yet is built later */
-	if (!w.why && fn->graph)
+	if (!w.why && fn->graph.valid)
 		gsr_graph(p, fn);
 	else if (!w.why && fn->f->writers)
 		gsr_find_writers(p->arena, fn->f);
@@ -674,12 +659,13 @@ static bool simple_uses(const struct gsr_function *f)
 /* Short, and independent of the function that contains it */
 static bool is_small(const struct gsr_fn *fn)
 {
+	const struct gsr_facts *has = &fn->has;
 	const struct gsr_function *f = fn->f;
 	const struct gsr_stmt *s;
 	unsigned int i, n = 0;
 
-	if (!f->body || f->entry || fn->refusal || fn->n_refs || fn->barriers || fn->warp_sync ||
-	    fn->exits || fn->alloca || fn->keeps_shared)
+	if (!f->body || f->entry || fn->refusal || has->refs.n || has->barriers ||
+	    has->warp_sync || has->exits || has->alloca || has->keeps_shared)
 		return false;
 	for (i = 0; i < f->n_rets + f->n_params; i++)
 		if (!simple_formal(i < f->n_rets ? &f->rets[i] : &f->params[i - f->n_rets]))
@@ -693,18 +679,18 @@ static bool is_small(const struct gsr_fn *fn)
 	return simple_uses(f);
 }
 
-static bool exits_or_syncs(const struct gsr_fn *fn)
+static bool exits_or_syncs(const struct gsr_summary *any)
 {
-	return fn->any_exit || fn->any_plain;
+	return any->exit || any->plain;
 }
 
-static bool calls_exiting_or_syncing(const struct gsr_fn *fn)
+static bool calls_exiting_or_syncing(const struct gsr_fns *refs)
 {
 	unsigned int i;
 
-	for (i = 0; i < fn->n_refs && !exits_or_syncs(fn->refs[i]); i++)
+	for (i = 0; i < refs->n && !exits_or_syncs(&refs->at[i]->any); i++)
 		;
-	return i < fn->n_refs;
+	return i < refs->n;
 }
 
 /*
@@ -716,19 +702,17 @@ void gsr_inline_prepare(struct gsr_pass *p)
 {
 	const struct gsr_stmt *s;
 	unsigned long n = 0;
-	unsigned int i;
+	struct gsr_fn *fn;
 
-	for (i = 0; i < p->n_fns; i++)
-		for (s = p->fns[i].f->first;
-		     s && p->fns[i].devirtualised && exits_or_syncs(&p->fns[i]); s = s->next)
-			n += p->fns[i].devirtualised;
-	for (i = 0; i < p->n_fns; i++) {
-		struct gsr_fn *fn = &p->fns[i];
-
-		if (fn->devirtualised && exits_or_syncs(fn))
-			fn->address_taken |= n > SMALL_MAX || calls_exiting_or_syncing(fn) ||
-					     !simple_uses(fn->f);
-	}
+	for (fn = p->fns; fn < p->fns + p->n_fns; fn++)
+		if (fn->done.devirtualised && exits_or_syncs(&fn->any))
+			for (s = fn->f->first; s; s = s->next)
+				n += fn->done.devirtualised;
+	for (fn = p->fns; fn < p->fns + p->n_fns; fn++)
+		if (fn->done.devirtualised && exits_or_syncs(&fn->any))
+			fn->has.address_taken |= n > SMALL_MAX ||
+						 calls_exiting_or_syncing(&fn->has.refs) ||
+						 !simple_uses(fn->f);
 }
 
 static bool calls_small(const struct gsr_fn *fn)
@@ -742,7 +726,7 @@ static bool calls_small(const struct gsr_fn *fn)
 		callee = s->kind == GSR_STMT_INSN && s->insn->devirtualised ?
 				 gsr_callee(fn, s->insn, &k) :
 				 NULL;
-		if (callee && callee->small)
+		if (callee && callee->plan.small)
 			return true;
 	}
 	return false;
@@ -753,11 +737,11 @@ void gsr_inline_small(struct gsr_pass *p)
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++)
-		p->fns[i].small = is_small(&p->fns[i]);
+		p->fns[i].plan.small = is_small(&p->fns[i]);
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
 
-		if (fn->f->entry && fn->n_unresolved && !fn->refusal && calls_small(fn))
+		if (fn->f->entry && fn->has.unresolved.n && !fn->refusal && calls_small(fn))
 			fn->refusal = gsr_inline(p, fn, GSR_INLINE_SMALL);
 	}
 }

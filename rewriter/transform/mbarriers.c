@@ -80,7 +80,7 @@ const char *gsr_mbarriers_refusal(struct gsr_pass *p, const struct gsr_closure *
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++)
-		for (s = c->fns[i]->f->first; s && c->fns[i]->mbarriers; s = s->next)
+		for (s = c->fns[i]->f->first; s && c->fns[i]->has.mbarriers; s = s->next)
 			if ((is_op(s, "init") || is_op(s, "inval")) &&
 			    !place_text(p, c->fns[i]->f, s->insn))
 				return "mbarrier at an address of a form that is not known";
@@ -131,7 +131,7 @@ unsigned int gsr_mbarriers(struct gsr_pass *p, struct gsr_fn *fn)
 						   gsr_sprintf(p->arena, note_gone, l));
 	}
 	gsr_insert(p, f, f->first, ".reg .pred %#mp; .reg .b32 %#m, %#n, %#o, %#k; .reg .b64 %#l;");
-	fn->mbarriers = false;
-	fn->mbarriers_listed = true;
+	fn->has.mbarriers = false;
+	fn->done.mbarriers = true;
 	return n;
 }

@@ -14,26 +14,27 @@
 
 unsigned int gsr_references(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_kernel *k)
 {
-	struct gsr_reference *list = gsr_alloc_array(p->arena, fn->n_textures + 1, sizeof(*list));
+	const struct gsr_vars *used = &fn->has.textures;
+	struct gsr_reference *list = gsr_alloc_array(p->arena, used->n + 1, sizeof(*list));
 	unsigned int i, which, inserted = 0;
 	struct gsr_operand *o;
 	struct gsr_stmt *s;
 
 	k->references = list;
-	k->n_references = fn->n_textures;
-	for (i = 0; i < fn->n_textures; i++)
-		list[i] = (struct gsr_reference){ .name = fn->textures[i]->name,
-						  .surface = gsr_is_surface(fn->textures[i]) };
-	for (s = fn->f->first; s && fn->n_textures; s = s->next) {
+	k->n_references = used->n;
+	for (i = 0; i < used->n; i++)
+		list[i] = (struct gsr_reference){ .name = used->at[i]->name,
+						  .surface = gsr_is_surface(used->at[i]) };
+	for (s = fn->f->first; s && used->n; s = s->next) {
 		for (i = 0; s->kind == GSR_STMT_INSN && i < s->insn->n_opnds; i++) {
 			o = s->insn->opnds[i].kind == GSR_OPND_ADDR ? &s->insn->opnds[i].items[0] :
 								      NULL;
 			if (!o || o->kind != GSR_OPND_SYM)
 				continue;
-			for (which = 0; which < fn->n_textures && list[which].name != o->name;
+			for (which = 0; which < used->n && list[which].name != o->name;
 			     which++)
 				;
-			if (which == fn->n_textures)
+			if (which == used->n)
 				continue;
 			gsr_insert(p, fn->f, s,
 				   gsr_sprintf(p->arena, "ld.param.u64 %%#t%u, [#references+%u];",

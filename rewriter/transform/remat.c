@@ -38,8 +38,8 @@ static bool is_shared(const struct gsr_closure *c, const char *name)
 		    !strcmp(s->var->name, name))
 			return true;
 	for (i = 0; i < c->n; i++)
-		for (k = 0; k < c->fns[i]->n_vars; k++)
-			if (!strcmp(c->fns[i]->vars[k]->name, name))
+		for (k = 0; k < c->fns[i]->has.vars.n; k++)
+			if (!strcmp(c->fns[i]->has.vars.at[k]->name, name))
 				return true;
 	return false;
 }
@@ -91,7 +91,7 @@ static bool is_pure(const struct gsr_insn *insn)
 static bool collect_instructions(const struct gsr_closure *c, const char *name,
 				 struct gsr_point *pt, unsigned int depth)
 {
-	const struct gsr_defuse *d = c->fns[0]->defuse;
+	const struct gsr_defuse *d = c->fns[0]->graph.defuse;
 	unsigned int reg = gsr_reg_number(d, name), i;
 	const struct gsr_insn *insn;
 

@@ -177,10 +177,10 @@ static const char *check_closure(struct plan *pl)
 			continue;
 		}
 		/* kernels share the function: it is checked once */
-		if (!fn->resume_checked)
-			fn->resume_obstacle = check_function(fn->f, false, false);
-		fn->resume_checked = true;
-		why = fn->resume_obstacle;
+		if (!fn->done.resume_checked)
+			fn->done.resume_obstacle = check_function(fn->f, false, false);
+		fn->done.resume_checked = true;
+		why = fn->done.resume_obstacle;
 	}
 	if (!why && !pl->restart)
 		pl->based = gsr_find_based(pl->p->arena, pl->fn, &why);
@@ -189,7 +189,7 @@ static const char *check_closure(struct plan *pl)
 
 static void find_predecessors(struct plan *pl)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	unsigned int n = cfg->n_blocks, i, k, total = 0, *at;
 
 	pl->pred_start = gsr_alloc_array(pl->p->scratch, n + 2, sizeof(*pl->pred_start));
@@ -240,7 +240,7 @@ static void find_blocks(const struct plan *pl, struct loop *l, const struct back
 		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
 			unsigned int b = pl->preds[k];
 
-			if (of[b] != id && pl->fn->cfg.blocks[b].reachable) {
+			if (of[b] != id && pl->fn->graph.cfg.blocks[b].reachable) {
 				of[b] = id;
 				found[n++] = b;
 			}
@@ -252,7 +252,7 @@ static void find_blocks(const struct plan *pl, struct loop *l, const struct back
 /* Finds loops by a depth-first search: a back edge leads to a block on the search's stack */
 static unsigned int find_loops(struct plan *pl, struct loop **out)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	unsigned int n = cfg->n_blocks, depth = 0, found = 0, n_edges = 0, total = 0, i, *stack,
 		     *at, *of;
 	struct gsr_arena *a = pl->p->scratch;
@@ -332,7 +332,7 @@ static unsigned int weight_of(const struct gsr_insn *insn)
  */
 static void weigh_loops(struct plan *pl, struct loop *list, unsigned int n_loops)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	const struct gsr_stmt *s;
 	unsigned int i, k;
 
@@ -434,7 +434,7 @@ static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 	const struct gsr_stmt *s;
 
 	for (i = 0; i < pl->c->n; i++)
-		room_shared += pl->c->fns[i]->n_vars;
+		room_shared += pl->c->fns[i]->has.vars.n;
 	for (s = pl->fn->f->first; s; s = s->next) {
 		if (s->kind != GSR_STMT_VAR ||
 		    (strcmp(s->var->space, "shared") && strcmp(s->var->space, "local")))
@@ -445,8 +445,8 @@ static const char *layout_memory(struct plan *pl, struct gsr_resume *r)
 	r->shared = gsr_alloc_array(pl->p->arena, room_shared + 1, sizeof(*r->shared));
 	r->local = gsr_alloc_array(pl->p->arena, room_local + 1, sizeof(*r->local));
 	for (i = 0; i < pl->c->n; i++)
-		for (k = 0; k < pl->c->fns[i]->n_vars; k++) {
-			const struct gsr_var *v = pl->c->fns[i]->vars[k];
+		for (k = 0; k < pl->c->fns[i]->has.vars.n; k++) {
+			const struct gsr_var *v = pl->c->fns[i]->has.vars.at[k];
 			unsigned int n;
 
 			for (n = 0; n < r->n_shared && strcmp(r->shared[n].name, v->name); n++)
@@ -518,7 +518,7 @@ static struct gsr_stmt *behind_label(const struct gsr_block *b)
  */
 static void find_awaited(struct plan *pl)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)),
 		     n = 0, i, k;
 	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
@@ -565,7 +565,7 @@ static bool needs_lanes(const struct gsr_insn *insn)
  */
 static void find_lanes_awaited(struct plan *pl)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)),
 		     n = 0, i, k;
 	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
@@ -611,7 +611,7 @@ static const char *no_restart_reason(const struct plan *pl, unsigned int block,
 static const char *no_point_reason(const struct plan *pl, const struct gsr_resume *r,
 				   const struct loop *l)
 {
-	const struct gsr_block *head = &pl->fn->cfg.blocks[l->head];
+	const struct gsr_block *head = &pl->fn->graph.cfg.blocks[l->head];
 
 	/* in a loop with barriers a thread soon comes to the next barrier */
 	if (pl->in_loop[l->head] & NEAR_SITE)
@@ -631,7 +631,7 @@ static const char *no_point_reason(const struct plan *pl, const struct gsr_resum
 static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l,
 		     uint64_t *live)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	struct gsr_block *head = &cfg->blocks[l->head];
 	struct gsr_point *pt = &r->points[r->n_points++];
 	unsigned int k;
@@ -664,7 +664,7 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list,
 			  unsigned int n_loops, uint64_t *live, const char **note)
 {
-	const struct gsr_cfg *cfg = &pl->fn->cfg;
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	unsigned char *voted = gsr_alloc(pl->p->scratch, n_loops + 1);
 	unsigned int i, n = 0, n_heads = 0;
 	bool waits = false;
@@ -709,14 +709,14 @@ static const char *barrier_behind_effect(const struct plan *pl, const struct gsr
 	unsigned int i;
 
 	for (i = 0; i < r->n_sites && !reason; i++)
-		reason = no_restart_reason(pl, block_of(&pl->fn->cfg, r->points[i].at),
+		reason = no_restart_reason(pl, block_of(&pl->fn->graph.cfg, r->points[i].at),
 					   r->points[i].at);
 	return reason;
 }
 
 static const char *find_points(struct plan *pl, struct gsr_resume *r, const char **note, bool *rows)
 {
-	struct gsr_cfg *cfg = &pl->fn->cfg;
+	struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	struct gsr_arena *a = pl->p->scratch;
 	unsigned int n = cfg->n_blocks, n_loops, i, k, b;
 	bool counted = false, waits = false;
@@ -768,7 +768,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 				break;
 		}
 	if (pl->warp_sync) {
-		gsr_uniform(a, pl->fn, true, pl->fn->loads);
+		gsr_uniform(a, pl->fn->f, &pl->fn->graph, true);
 		find_lanes_awaited(pl);
 	}
 	if (pl->restart)
@@ -833,8 +833,8 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 	r->id = id;
 	r->look = p->look ? p->look & ~1u : LOOK;
 	for (i = 0; i < c->n; i++) {
-		r->cp_async |= c->fns[i]->cp_async;
-		pl.warp_sync |= c->fns[i]->any_warp_sync || c->fns[i]->matrices;
+		r->cp_async |= c->fns[i]->has.cp_async;
+		pl.warp_sync |= c->fns[i]->any.warp_sync || c->fns[i]->has.matrices;
 	}
 	reason = check_closure(&pl);
 	reason = reason ? reason : find_points(&pl, r, note, &needs_rows);

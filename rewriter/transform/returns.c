@@ -168,8 +168,10 @@ unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr
 	unsigned int n = 0, i;
 	struct gsr_stmt *s;
 
-	for (i = 0; i < fn->cfg.n_blocks; i++)
-		for (s = fn->cfg.blocks[i].first; fn->cfg.blocks[i].split_warp && s; s = s->next) {
+	for (i = 0; i < fn->graph.cfg.n_blocks; i++) {
+		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
+
+		for (s = b->first; b->split_warp && s; s = s->next) {
 			unsigned int at = GSR_SITE_WARP + sites->warps;
 			struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 
@@ -188,9 +190,10 @@ unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr
 				};
 				sites->warps++;
 			}
-			if (s == fn->cfg.blocks[i].last)
+			if (s == b->last)
 				break;
 		}
+	}
 	if (sites->warps)
 		gsr_insert(p, f, f->first, ".reg .b32 %#w;");
 	return n;

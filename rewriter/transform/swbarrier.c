@@ -14,8 +14,8 @@
  * upper half, threads that have not exited. The others are GSR_PHASES_* (task.h). The PTX is in
  * swbarrier.ptx.
  *
- * In: kernels whose functions have such barriers. Out: gsr_fn.swbarrier; the code. Assumes graphs,
- * and that whatever inserts an exit marks it.
+ * In: kernels whose functions have such barriers. Out: gsr_plan.swbarrier; the code. Assumes
+ * graphs, and that whatever inserts an exit marks it.
  */
 #include <string.h>
 #include "transform.h"
@@ -83,9 +83,8 @@ static bool may_exit_early(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int i;
 
 	for (i = 0; i < c->n; i++) {
-		if (c->fns[i]->f->body && !c->fns[i]->graph)
-			gsr_graph(p, c->fns[i]);
-		if (c->fns[i]->plain_divergent || (i && c->fns[i]->any_exit))
+		gsr_need_graph(p, c->fns[i]);
+		if (c->fns[i]->graph.divergent || (i && c->fns[i]->any.exit))
 			return true;
 	}
 	return false;
@@ -96,7 +95,7 @@ static bool any_function(const struct gsr_closure *c, bool converted)
 	unsigned int i;
 
 	for (i = 1; i < c->n; i++)
-		if (converted ? c->fns[i]->swbarrier : c->fns[i]->keeps_barriers)
+		if (converted ? c->fns[i]->plan.swbarrier : c->fns[i]->plan.keeps_barriers)
 			return true;
 	return false;
 }
@@ -111,24 +110,26 @@ void gsr_swbarrier_prepare(struct gsr_pass *p)
 	unsigned int i, k;
 
 	for (i = 0; i < p->n_fns && !changed; i++)
-		changed = p->fns[i].keeps_barriers;
+		changed = p->fns[i].plan.keeps_barriers;
 	while (changed) {
 		changed = false;
 		for (i = 0; i < p->n_fns; i++) {
 			struct gsr_fn *fn = &p->fns[i];
 			struct gsr_closure c;
 
-			if (!fn->f->entry || !fn->f->body || fn->swbarrier)
+			if (!fn->f->entry || !fn->f->body || fn->plan.swbarrier)
 				continue;
 			c = gsr_closure(p, fn);
 			if (!any_function(&c, true) &&
 			    !(any_function(&c, false) && may_exit_early(p, &c)))
 				continue;
-			changed = fn->swbarrier = true;
+			changed = fn->plan.swbarrier = true;
 			for (k = 1; k < c.n; k++) {
-				c.fns[k]->swbarrier |= c.fns[k]->any_plain || c.fns[k]->any_exit;
+				struct gsr_fn *to = c.fns[k];
+
+				to->plan.swbarrier |= to->any.plain || to->any.exit;
 				/* these are never inlined: their exits are rewritten instead */
-				c.fns[k]->may_exit |= c.fns[k]->any_exit;
+				to->plan.may_exit |= to->any.exit;
 			}
 		}
 	}

@@ -21,11 +21,11 @@ bool gsr_can_inline(struct gsr_pass *p, const struct gsr_closure *c, enum gsr_in
 void gsr_inline_prepare(struct gsr_pass *p);
 void gsr_inline_small(struct gsr_pass *p);
 /* The function itself forbids inlining; or it does, or is recursive */
-bool gsr_stays_function(const struct gsr_fn *fn);
+bool gsr_stays_function(const struct gsr_facts *has);
 bool gsr_not_inlinable(struct gsr_pass *p, struct gsr_fn *fn);
 
 /*
- * exits.c: exits in functions that are not inlined. gsr_exits_prepare() sets gsr_fn.may_exit and
+ * exits.c: exits in functions that are not inlined. gsr_exits_prepare() sets gsr_plan.may_exit and
  * keeps_barriers; gsr_exits() converts one such function, or a kernel that calls some.
  */
 #define GSR_ENDED_SIZE	1024u	/* shared memory: a byte per thread */
@@ -36,7 +36,7 @@ struct gsr_stmt *gsr_call_begins(struct gsr_stmt *call);	/* its first st.param, 
 bool gsr_call_passes(const struct gsr_stmt *s, enum gsr_opcode op, const struct gsr_insn *call);
 
 /*
- * swbarrier.c: sets gsr_fn.swbarrier and may_exit; then converts one of these functions, or a
+ * swbarrier.c: sets gsr_plan.swbarrier and may_exit; then converts one of these functions, or a
  * kernel. Adds to *@sites the barriers converted.
  */
 #define GSR_SWBARRIER_SIZE	16u	/* shared memory */
@@ -45,9 +45,9 @@ unsigned int gsr_swbarrier_insert(struct gsr_pass *p, struct gsr_fn *fn, unsigne
 extern const char gsr_swbarrier_init[];	/* a format: two registers */
 
 /*
- * warpsync.c: sets gsr_fn.warpsync and may_exit; then converts one of these functions, or a kernel:
- * its warp-synchronous instructions, its exits, or both. If no function needs it, the kernel
- * declares the shared memory for itself (own).
+ * warpsync.c: sets gsr_plan.warpsync and may_exit; then converts one of these functions, or a
+ * kernel: its warp-synchronous instructions, its exits, or both. If no function needs it, the
+ * kernel declares the shared memory for itself (own).
  */
 enum gsr_warpsync { GSR_WARPSYNC_LANES = 1, GSR_WARPSYNC_EXITS = 2 };
 void gsr_warpsync_prepare(struct gsr_pass *p);
@@ -56,7 +56,7 @@ unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr
 unsigned int gsr_warpsync_size(const struct gsr_function *entry);	/* bytes of shared memory */
 extern const char gsr_warpsync_init[];	/* a format: %s is the variable */
 
-/* devirtualise.c: replaces the calls in gsr_fn.unresolved, or refuses the functions */
+/* devirtualise.c: replaces the calls in gsr_facts.unresolved, or refuses the functions */
 void gsr_devirtualise(struct gsr_pass *p);
 
 /* globals.c: replaces uses of the module's variables by loads from the table of addresses */

@@ -15,8 +15,8 @@
  * The shared variable PREFIX "gathers" (or "own_gathers"), by warp: 32 words, one per lane, then
  * GSR_WARP_* (task.h). The PTX is in warpsync.ptx.
  *
- * In: functions with gsr_fn.warpsync, or a kernel whose struct gsr_end says so. Out: the code.
- * Assumes graphs.
+ * In: functions with gsr_plan.warpsync, or a kernel whose struct gsr_end says so. Out: the plan;
+ * the code. Assumes graphs.
  */
 #include "transform.h"
 #include "rewriter/transform/warpsync.ptx.h"
@@ -94,7 +94,7 @@ static bool needs_sync(const struct gsr_function *f, const struct gsr_insn *insn
  */
 static unsigned int insert_all_syncs(struct context *g)
 {
-	const struct gsr_cfg *cfg = &g->fn->cfg;
+	const struct gsr_cfg *cfg = &g->fn->graph.cfg;
 	unsigned int i, n = 0;
 	struct gsr_stmt *s;
 
@@ -137,7 +137,7 @@ static void insert_all_exit_bits(struct context *g)
 unsigned int gsr_warpsync_insert(struct gsr_pass *p, struct gsr_fn *fn, enum gsr_warpsync what,
 				 unsigned int *sites)
 {
-	struct context g = { .p = p, .fn = fn, .own = !fn->warpsync, .held = fn->n_refs };
+	struct context g = { .p = p, .fn = fn, .own = !fn->plan.warpsync, .held = fn->has.refs.n };
 	struct gsr_function *f = fn->f;
 
 	if (what & GSR_WARPSYNC_LANES)
@@ -164,7 +164,7 @@ unsigned int gsr_warpsync_size(const struct gsr_function *entry)
  * instruction in a function that cannot be inlined, or if threads may exit in functions, which must
  * set their exit bits then: how such an exit splits the warp afterwards is not known yet.
  */
-static bool needed_in_functions(struct gsr_pass *p, const struct gsr_closure *c)
+static bool needed_in_functions(struct gsr_pass *p, const struct gsr_closure *c, const bool *stays)
 {
 	bool ends = gsr_functions_exit(c), not_inlinable = false, part = false, masks = false;
 	unsigned int i;
@@ -172,11 +172,10 @@ static bool needed_in_functions(struct gsr_pass *p, const struct gsr_closure *c)
 	for (i = 0; i < c->n; i++) {
 		if (c->fns[i]->refusal)
 			return false;
-		not_inlinable |= c->fns[i]->not_inlinable;
+		not_inlinable |= stays[c->fns[i] - p->fns];
 	}
 	for (i = 0; i < c->n && (not_inlinable || ends); i++) {
-		if (c->fns[i]->f->body && !c->fns[i]->graph)
-			gsr_graph(p, c->fns[i]);
+		gsr_need_graph(p, c->fns[i]);
 		part |= gsr_lanes_part(c->fns[i]);
 		masks |= gsr_part_masks(c->fns[i]->f);
 	}
@@ -187,7 +186,7 @@ static bool any_function(const struct gsr_closure *c)
 {
 	unsigned int i;
 
-	for (i = 1; i < c->n && !c->fns[i]->warpsync; i++)
+	for (i = 1; i < c->n && !c->fns[i]->plan.warpsync; i++)
 		;
 	return i < c->n;
 }
@@ -197,25 +196,26 @@ static void use_in_closure(struct gsr_pass *p, const struct gsr_closure *c)
 	unsigned int size = gsr_warpsync_size(c->fns[0]->f), i;
 
 	p->warpsync_size = size > p->warpsync_size ? size : p->warpsync_size;
-	c->fns[0]->warpsync = true;
+	c->fns[0]->plan.warpsync = true;
 	for (i = 1; i < c->n; i++) {
-		c->fns[i]->warpsync |= c->fns[i]->any_warp_sync || c->fns[i]->any_exit;
+		c->fns[i]->plan.warpsync |= c->fns[i]->any.warp_sync || c->fns[i]->any.exit;
 		/* these are never inlined: their exits are rewritten instead */
-		c->fns[i]->may_exit |= c->fns[i]->any_exit;
+		c->fns[i]->plan.may_exit |= c->fns[i]->any.exit;
 	}
 }
 
 /* As with the software barrier, all kernels that call a converted function use it */
 void gsr_warpsync_prepare(struct gsr_pass *p)
 {
-	bool changed = false;
+	/* by number: functions with warp-synchronous instructions that cannot be inlined */
+	bool *stays = gsr_alloc_array(p->arena, p->n_fns, sizeof(*stays)), changed = false;
 	unsigned int i;
 
 	for (i = 0; i < p->n_fns; i++) {
 		struct gsr_fn *fn = &p->fns[i];
 
-		fn->not_inlinable = fn->any_warp_sync && !fn->f->entry && gsr_not_inlinable(p, fn);
-		changed |= fn->not_inlinable || (fn->may_exit && !fn->f->entry);
+		stays[i] = fn->any.warp_sync && !fn->f->entry && gsr_not_inlinable(p, fn);
+		changed |= stays[i] || (fn->plan.may_exit && !fn->f->entry);
 	}
 	while (changed) {
 		changed = false;
@@ -223,10 +223,10 @@ void gsr_warpsync_prepare(struct gsr_pass *p)
 			struct gsr_fn *fn = &p->fns[i];
 			struct gsr_closure c;
 
-			if (!fn->f->entry || !fn->f->body || fn->warpsync)
+			if (!fn->f->entry || !fn->f->body || fn->plan.warpsync)
 				continue;
 			c = gsr_closure(p, fn);
-			if (!any_function(&c) && !needed_in_functions(p, &c))
+			if (!any_function(&c) && !needed_in_functions(p, &c, stays))
 				continue;
 			changed = true;
 			use_in_closure(p, &c);
