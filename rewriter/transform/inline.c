@@ -496,7 +496,6 @@ static void merge_facts(struct gsr_pass *p, struct gsr_fn *fn, const struct gsr_
 	fn->bulk |= callee->bulk;
 	fn->shared |= callee->shared;
 	fn->mbarriers |= callee->mbarriers;
-	fn->lines |= callee->lines;
 	fn->mbarriers_listed |= callee->mbarriers_listed;
 	fn->warp_sync = fn->warp_sync ? fn->warp_sync : callee->warp_sync;
 	fn->refusal = fn->refusal ? fn->refusal : callee->refusal;
