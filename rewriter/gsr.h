@@ -171,6 +171,11 @@ struct gsr_options {
 	const char *dump_pass;		/* NULL: none */
 	void (*dump)(void *arg, const char *text, size_t size);
 	void *dump_arg;
+	/*
+	 * For tests: check the text after each pass. What a pass did wrong becomes the reason of
+	 * its kernel.
+	 */
+	bool verify;
 };
 
 /* Name of the @i-th pass that a kernel goes through, from 0 on; NULL: there are no more */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "assemble.h"
 #include "dump.h"
+#include "verify.h"
 
 #define INPUT_MAX	(256u << 20)
 
@@ -25,6 +26,7 @@ struct job {
 	enum gsr_restart restart;
 	bool suffixed;			/* the input may contain the name of a twin */
 	bool files, names;		/* .file directives, names of inlined functions exist */
+	bool verify, faulty;		/* with the verifier; which finds faults in the input */
 	struct gsr_module printed;
 	struct gsr_common common;
 	struct gsr_dump dump;
@@ -289,7 +291,8 @@ enum fact {
 	BARRIERS = 1 << 8,		/* .sites: no barrier waits for finished threads */
 	IDS = 1 << 9,			/* the text does not read %ctaid and %nctaid */
 	VARIABLES = 1 << 10,		/* the module's variables are reached through the table */
-	LOOP = 1 << 11,			/* the worker's loop is in place around the body */
+	RETURNS = 1 << 11,		/* the body ends at its end only */
+	LOOP = 1 << 12,			/* the worker's loop is in place around the body */
 };
 
 /*
@@ -423,9 +426,11 @@ static const char *plan_resume(struct twin *t)
 
 static const char *insert_points(struct twin *t)
 {
-	if (t->resume)
+	if (t->resume) {
 		t->k->inserted[GSR_INSERTED_RESUME] +=
 			gsr_resume_points(&t->j->p, t->fn->f, t->resume);
+		t->fn->graph.valid = false;
+	}
 	return NULL;
 }
 
@@ -443,6 +448,7 @@ static const char *convert_barriers(struct twin *t)
 	if (t->end.early || (t->resume && !t->resume->in_place))
 		*inserted += gsr_convert_barriers(p, t->fn->f, &t->sites, t->resume);
 	t->k->sites += t->sites.n + t->sites.warps;
+	t->fn->graph.valid = false;
 	return NULL;
 }
 
@@ -538,19 +544,6 @@ static const char *declare_shared(struct twin *t)
 	return NULL;
 }
 
-static const char *fix_line_info(struct twin *t)
-{
-	struct job *j = t->j;
-	unsigned int i;
-
-	for (i = 0; i < t->c.n && (!j->files || !j->names); i++)
-		if (t->c.fns[i]->has.lines) {
-			gsr_drop_stale_lines(t->c.fns[i]->f, j->files, j->names);
-			t->c.fns[i]->has.lines = false;
-		}
-	return NULL;
-}
-
 /* How a kernel becomes a twin. A pass returns a refusal, which ends it, or NULL. */
 static const struct {
 	const char *name;
@@ -569,10 +562,9 @@ static const struct {
 	{ "block-ids", CLEANUP | RESUME_PLAN, IDS, replace_ids },
 	{ "variables", LEGAL, VARIABLES, share_variables },
 	{ "mbarriers", LEGAL, 0, note_mbarriers },
-	{ "returns", BARRIERS, 0, replace_returns },
-	{ "loop", CLEANUP | RESUME_PLAN | BARRIERS | IDS | VARIABLES, LOOP, insert_loop },
+	{ "returns", BARRIERS, RETURNS, replace_returns },
+	{ "loop", CLEANUP | RESUME_PLAN | BARRIERS | IDS | VARIABLES | RETURNS, LOOP, insert_loop },
 	{ "declarations", SHARED_LAYOUT | CLEANUP | LOOP, 0, declare_shared },
-	{ "line-info", LOOP, 0, fix_line_info },
 };
 
 #define N_PASSES	(sizeof(passes) / sizeof(passes[0]))
@@ -582,10 +574,34 @@ const char *gsr_pass_name(unsigned int i)
 	return i < N_PASSES ? passes[i].name : NULL;
 }
 
+static const char *blame(const struct job *j)
+{
+	return j->faulty ? "; the input is not valid" : ", a bug of gsched";
+}
+
+/* A refusal, or NULL: @after left all as the passes behind it may assume */
+static const char *verify_kernel(struct twin *t, const char *after)
+{
+	const struct gsr_promises promises = {
+		.flat = t->facts & FLAT && t->j->resumable && !(t->facts & LOOP),
+		.sites = t->facts & BARRIERS && t->end.early && !(t->facts & LOOP),
+		.ids = t->facts & IDS,
+		.variables = t->facts & VARIABLES,
+		.returns = t->facts & RETURNS,
+		.loop = t->facts & LOOP,
+	};
+	const char *why;
+
+	if (!t->j->verify)
+		return NULL;
+	why = gsr_verify(&t->j->p, t->j->p.m, &t->c, &promises);
+	return why ? gsr_sprintf(t->j->p.arena, "after %s: %s%s", after, why, blame(t->j)) : NULL;
+}
+
 static void rewrite_kernel(struct twin *t)
 {
 	struct gsr_dump *dump = &t->j->dump;
-	const char *refusal = NULL;
+	const char *refusal = verify_kernel(t, "prepare");
 	unsigned int i;
 
 	for (i = 0; i < N_PASSES && !refusal; i++) {
@@ -596,6 +612,8 @@ static void rewrite_kernel(struct twin *t)
 		else
 			refusal = passes[i].run(t);
 		t->facts |= passes[i].gives;
+		if (!refusal)
+			refusal = verify_kernel(t, passes[i].name);
 		if (!refusal && dump->pass && !strcmp(dump->pass, passes[i].name) &&
 		    !gsr_dump(dump, &t->j->p, &t->c))
 			refusal = "no memory to dump it";
@@ -606,13 +624,30 @@ static void rewrite_kernel(struct twin *t)
 
 /* ---- the module ---- */
 
-/* Runs once, for all kernels; each line relies on those above it */
-static void prepare_module(struct gsr_pass *p)
+/* Before there are graphs, whose blocks may begin or end with a .loc */
+static void fix_line_info(struct job *j)
 {
+	const struct gsr_item *item;
+	unsigned int i;
+
+	for (item = j->p.m->first; item && j->common.lines; item = item->next) {
+		j->files |= gsr_is_file(item);
+		j->names |= gsr_is_debug_str(item);
+	}
+	for (i = 0; i < j->p.n_fns && (!j->files || !j->names); i++)
+		if (j->p.fns[i].has.lines)
+			gsr_drop_stale_lines(j->p.fns[i].f, j->files, j->names);
+}
+
+/* Runs once, for all kernels; each line relies on those above it */
+static void prepare_module(struct job *j)
+{
+	struct gsr_pass *p = &j->p;
 	unsigned int i;
 
 	gsr_resolve_aliases(p->m);
 	gsr_analyse(p);
+	fix_line_info(j);
 	for (i = 0; i < p->n_fns; i++)
 		gsr_drop_triggers(p->fns[i].f);
 	gsr_devirtualise(p);
@@ -625,6 +660,38 @@ static void prepare_module(struct gsr_pass *p)
 	gsr_warpsync_prepare(p);
 }
 
+/* So that a pass is not blamed for what it was given */
+static bool is_faulty(struct gsr_pass *p)
+{
+	const struct gsr_promises none = { 0 };
+	struct gsr_closure all = { 0 };
+	const struct gsr_item *i;
+	struct gsr_fn *fn;
+
+	for (i = p->m->first; i; i = i->next)
+		all.n += i->kind == GSR_ITEM_FUNCTION;
+	all.fns = gsr_alloc_array(p->arena, all.n + 1, sizeof(struct gsr_fn *));
+	for (all.n = 0, i = p->m->first; i; i = i->next)
+		if (i->kind == GSR_ITEM_FUNCTION) {
+			fn = all.fns[all.n++] = gsr_alloc(p->arena, sizeof(*fn));
+			fn->f = i->function;
+		}
+	return gsr_verify(p, p->m, &all, &none);
+}
+
+/* All that a twin names is declared, in front of it */
+static const char *verify_twins(struct job *j, const struct gsr_closure *twins, unsigned int n)
+{
+	const struct gsr_promises promises = { .ids = true, .variables = true, .returns = true,
+					       .loop = true, .whole = true };
+	const char *why = NULL;
+	unsigned int i;
+
+	for (i = 0; i < n && j->verify && !why; i++)
+		why = gsr_verify(&j->p, &j->printed, &twins[i], &promises);
+	return why ? gsr_sprintf(j->p.arena, "after all passes: %s%s", why, blame(j)) : NULL;
+}
+
 static void rewrite_module(struct job *j)
 {
 	struct gsr_pass *p = &j->p;
@@ -632,13 +699,10 @@ static void rewrite_module(struct job *j)
 	struct gsr_kernel **twins;
 	struct gsr_own *own;
 	unsigned int i, n = 0;
-	struct gsr_item *item;
+	const char *why;
 
-	prepare_module(p);
-	for (item = p->m->first; item && j->common.lines; item = item->next) {
-		j->files |= gsr_is_file(item);
-		j->names |= gsr_is_debug_str(item);
-	}
+	j->faulty = j->verify && is_faulty(p);
+	prepare_module(j);
 	closures = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*closures));
 	twins = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(struct gsr_kernel *));
 	own = gsr_alloc_array(p->arena, p->n_fns + 1, sizeof(*own));
@@ -673,6 +737,13 @@ static void rewrite_module(struct job *j)
 	j->printed = *p->m;
 	j->printed.first = j->printed.last = NULL;
 	gsr_assemble(p, &j->common, j->out, closures, n, &j->printed);
+	why = verify_twins(j, closures, n);
+	for (i = 0; i < n && why; i++) {
+		twins[i]->tier = GSR_TIER_LAUNCH;
+		twins[i]->reason = why;
+	}
+	if (why)
+		return;
 	for (i = 0; i < n; i++) {
 		struct gsr_function *f = closures[i].fns[0]->f;
 
@@ -723,6 +794,7 @@ enum gsr_status gsr_rewrite_ptx(const char *ptx, size_t size, const struct gsr_o
 	j.restart = o.restart;
 	j.p.look = o.look;
 	j.p.modes = o.modes;
+	j.verify = o.verify;
 	if (o.dump)
 		j.dump = (struct gsr_dump){ .pass = o.dump_pass,
 					    .write = o.dump,

@@ -2,7 +2,8 @@
 # The rewriter's rooms, each of which uses itself and those below it (selftests/lint-rooms):
 # tools, the interface here, image, runtime, transform, analysis, ptx. libgsr.a needs GSR_LIBS
 # where it is linked
-RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c describe.c addresses.c launch.c) \
+RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c verify.c describe.c addresses.c \
+		launch.c) \
 	$(addprefix rewriter/image/,fatbin.c select.c join.c link.c) \
 	$(addprefix rewriter/runtime/,loop.c position.c queue.c own.c suspend.c) \
 	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c \

@@ -142,7 +142,9 @@ static bool replace_mov(struct ids *w)
 	w->s->prev->insn->opnds = to;
 	w->s->prev->insn->guard = insn->guard;
 	w->s->prev->insn->guard_negated = insn->guard_negated;
-	gsr_remove(w->f, w->s);
+	/* the statement stays: a block of the graph may begin or end with it */
+	w->s->insn = w->s->prev->insn;
+	gsr_remove(w->f, w->s->prev);
 	return true;
 }
 

@@ -184,7 +184,9 @@ static bool becomes_load(struct uses *u)
 		s->insn->guard = insn->guard;
 		s->insn->guard_negated = insn->guard_negated;
 	}
-	gsr_remove(u->fn->f, u->s);
+	/* the statement stays: a block of the graph may begin or end with it */
+	u->s->insn = u->s->prev->insn;
+	gsr_remove(u->fn->f, u->s->prev);
 	u->inserted += n - 1;
 	return true;
 }

@@ -480,7 +480,6 @@ static void merge_facts(struct gsr_arena *a, struct gsr_facts *to, const struct 
 	to->matrices |= from->matrices;
 	to->bulk |= from->bulk;
 	to->mbarriers |= from->mbarriers;
-	to->lines |= from->lines;
 }
 
 /* Does the kernel still name the function? Not all calls of small functions are inlined */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels fnptrs describe cli)
+RW_TESTS := $(addprefix $(B)/test/rewriter-,syntax image program kernels fnptrs describe cli verify)
 TESTS += $(RW_TESTS)
 FAST_TESTS += $(RW_TESTS)
 
@@ -8,6 +8,8 @@ $(B)/test/rewriter-%: $(B)/obj/selftests/rewriter/%.o $(B)/lib/libgsr.a
 	$(call Q,LD)$(CC) $(LDFLAGS) $^ $(GSR_LIBS) $(RW_TEST_LIBS) -o $@
 
 $(B)/test/rewriter-syntax: $(call objs,selftests/rewriter/same.c)
+$(B)/test/rewriter-verify: $(call objs,$(addprefix selftests/fuzz/gen/,tree.c kernel.c \
+	statements.c leaves.c sync.c functions.c))
 $(B)/test/rewriter-describe: $(call objs,rewriter/tools/json.c)
 $(B)/test/rewriter-describe: RW_TEST_LIBS := -lcjson
 

@@ -79,7 +79,8 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 {
 	struct gsr_options o = { .size = sizeof(o), .name = t->kernel, .resumable = resumable,
 				 .restart = restart,
-				 .modes = seed / 2 % 2, .look = 1u << seed % 12 };
+				 .modes = seed / 2 % 2, .look = 1u << seed % 12,
+				 .verify = true };
 	const struct gsr_kernel *g;
 	unsigned int i;
 
@@ -95,8 +96,10 @@ static enum outcome compare(const char *ptx, struct twins *f, const struct test_
 			return REFUSED;
 	}
 	g = twins_described(f, t->kernel);
-	if (!g)
+	if (!g || strstr(g->reason, "a bug of gsched")) {
+		snprintf(why, size, "%s", g ? g->reason : "the kernel is not described");
 		return BAD_REWRITE;
+	}
 	if (g->tier != GSR_TIER_BLOCK || (g->warp_rows && t->block_dim[0] % 32)) {
 		if (note)
 			note_reason(total.refusal, g->tier == GSR_TIER_BLOCK ?
