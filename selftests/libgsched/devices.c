@@ -275,9 +275,10 @@ static void locks(const char *call, const char *what_for)
 	if (gsched_device_set(admin, "gpu1", "mode", "temporal"))
 		abort();
 	start_in(&low, "low");
-	obeys(&low, "n0n1s0r0t0l0");
+	obeys(&low, "n0n1s0r0t0");
 	start(&top, false, what);
 	says(&top, "ready\n");
+	obeys(&low, "l0");
 	tell(&top, "r");
 	ok(answers(&top, 0, "running\n"), "another program has gpu1");
 	ok(comes_to("gpu1", low.pid, has_left), "and one that uses both is evicted there");
