@@ -176,37 +176,44 @@ static bool in_cgroup(const char *path, const char *top)
 	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
 }
 
-/* The group that the process is bound to, if it is deeper than @best, else that */
-static struct group *deeper_bound(struct device *dev, pid_t pid, uint64_t start, struct group *best)
+static struct group *bound_to(struct device *dev, pid_t pid, uint64_t start)
 {
 	struct bound_pid *b;
 	struct group *g;
 
-	list_for_each_entry(g, &dev->groups, node) {
-		if (g->depth <= best->depth)
-			continue;
+	list_for_each_entry(g, &dev->groups, node)
 		list_for_each_entry(b, &g->procs, node)
 			if (b->pid == pid && b->start == start)
-				best = g;
-	}
+				return g;
+	return NULL;
+}
+
+/* The longest path wins */
+static struct group *group_of_cgroup(struct device *dev, const char *cgroup)
+{
+	struct group *best = &dev->root, *g;
+
+	list_for_each_entry(g, &dev->groups, node)
+		if (g->cgroup && in_cgroup(cgroup, g->cgroup) &&
+		    (!best->cgroup || strlen(g->cgroup) > strlen(best->cgroup)))
+			best = g;
 	return best;
 }
 
 /*
- * The deepest group wins; of equally deep ones, that of the nearest ancestor, then that of the
- * longest cgroup path. A process whose ancestors have ended belongs to the group of the leader of
- * its session, while that lives: only its descendants are in it.
+ * As in the module (kmod/bind.c): the group of the process or of its nearest bound ancestor, else
+ * that of the leader of its session, while that lives: only its descendants are in it; else that of
+ * its cgroup.
  */
 struct group *group_of_pid(struct device *dev, pid_t pid)
 {
-	struct group *best = &dev->root, *g;
 	uint64_t child_start = UINT64_MAX;
 	char cgroup[4096] = "";
+	struct group *g = NULL;
+	struct proc_stat st;
 	pid_t session = 0;
 
-	for (int hops = 0; pid > 0 && hops < ANCESTORS_MAX; hops++) {
-		struct proc_stat st;
-
+	for (int hops = 0; pid > 0 && hops < ANCESTORS_MAX && !g; hops++) {
 		/* a parent that started after its child is another process with a reused pid */
 		if (proc_stat(pid, &st) || st.start > child_start)
 			break;
@@ -214,31 +221,13 @@ struct group *group_of_pid(struct device *dev, pid_t pid)
 			cgroup[0] = '\0';
 		if (!hops)
 			session = st.session;
-		best = deeper_bound(dev, pid, st.start, best);
+		g = bound_to(dev, pid, st.start);
 		child_start = st.start;
 		pid = st.ppid;
 	}
-	if (best == &dev->root && session > 0) {
-		struct proc_stat leader;
-
-		if (!proc_stat(session, &leader))
-			best = deeper_bound(dev, session, leader.start, best);
-	}
-	if (cgroup[0]) {
-		struct group *by_cgroup = NULL;
-
-		list_for_each_entry(g, &dev->groups, node) {
-			if (!g->cgroup || g->depth <= best->depth || !in_cgroup(cgroup, g->cgroup))
-				continue;
-			if (!by_cgroup || g->depth > by_cgroup->depth ||
-			    (g->depth == by_cgroup->depth &&
-			     strlen(g->cgroup) > strlen(by_cgroup->cgroup)))
-				by_cgroup = g;
-		}
-		if (by_cgroup)
-			best = by_cgroup;
-	}
-	return best;
+	if (!g && session > 0 && !proc_stat(session, &st))
+		g = bound_to(dev, session, st.start);
+	return g ? g : group_of_cgroup(dev, cgroup);
 }
 
 static void regroup_all(struct device *dev)

@@ -222,6 +222,17 @@ static void binding(void)
 	detach(&c);
 }
 
+/* Of one that is bound to a group that is deeper than its own */
+static void bound_above(void)
+{
+	struct peer_client c;
+
+	if (group_call(GSP_GROUP_BIND, "a", "procs", "0"))
+		_exit(1);
+	attach(&c, 0);
+	_exit(client_in("a") ? 0 : 2);
+}
+
 static void cgroups(void)
 {
 	struct peer_client c;
@@ -245,7 +256,8 @@ static void cgroups(void)
 	ok(client_in("b"), "a cgroup's processes are in its group");
 	is(group_call(GSP_GROUP_CREATE, "b/deep", NULL, NULL), 0, "a group below");
 	is(group_call(GSP_GROUP_BIND, "b/deep", "procs", "0"), 0, "that the process is bound to");
-	ok(client_in("b/deep"), "the deepest wins");
+	ok(client_in("b/deep"), "which wins");
+	is(wait_child(child(bound_above)), 0, "the nearest bound process wins, not the deepest group");
 	is(group_call(GSP_GROUP_BIND, "", "procs", "0"), 0, "unbound");
 	is(group_call(GSP_GROUP_SET, "b", "cgroup", "/none"), 0, "another cgroup");
 	ok(client_in(""), "is not this process's");
