@@ -206,11 +206,11 @@ struct gsc_task {
 	/* opaque, and may wait for its client's later tasks: these wait no longer */
 	bool chained;
 	bool late;			/* others have made way for it */
-	/* delay.c: in dev->leaving while workers are to leave since its eviction */
+	/* delay.c: workers that are to leave since its eviction; in dev->leaving while there are */
+	u32 leavers;
 	struct list_head leaving;
 	u32 evicted_from;		/* its window before */
-	/* workers that had left then, by its page; that are to leave since */
-	u32 left_before, leavers;
+	u32 left_before;		/* workers that had left then, by its page */
 	u64 evicted_at;			/* when that was */
 	/* when its page was last looked at; when the timer is to do so */
 	u64 looked_at, look_at;

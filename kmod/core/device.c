@@ -6,6 +6,7 @@
 
 static_assert(sizeof(struct gsc_client) < 4096,
 	      "how many clients a device takes follows from this, and some decisions visit all");
+static_assert(sizeof(struct gsc_task) <= 256, "each is a block of kmalloc's, which doubles next");
 
 /* Time that goes back stands still */
 void gsc_advance(struct gsc_device *dev, u64 now)
