@@ -331,7 +331,8 @@ static enum gsr_status pack_units(const struct gsr_unit *texts, unsigned int n, 
 	memcpy(to, &head, sizeof(head));
 	to += sizeof(head);
 	for (i = 0; i < n; i++) {
-		memcpy(to, texts[i].data, texts[i].size);
+		if (texts[i].data)
+			memcpy(to, texts[i].data, texts[i].size);
 		to += texts[i].size;
 		*to++ = 0;
 	}

@@ -226,7 +226,8 @@ CUDADRV_API CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, 
 	CUresult r = flags == CU_STREAM_NON_BLOCKING ? cuCtxFromGreenCtx(&ctx, green) :
 						       CUDA_ERROR_INVALID_VALUE;
 
-	r = r ? r : cuCtxPushCurrent_v2(ctx);
+	if (!r && ctx)
+		r = cuCtxPushCurrent_v2(ctx);
 	if (r)
 		return r;
 	r = cuStreamCreateWithPriority(stream, flags, priority);
