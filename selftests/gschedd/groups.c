@@ -257,7 +257,8 @@ static void cgroups(void)
 	is(group_call(GSP_GROUP_CREATE, "b/deep", NULL, NULL), 0, "a group below");
 	is(group_call(GSP_GROUP_BIND, "b/deep", "procs", "0"), 0, "that the process is bound to");
 	ok(client_in("b/deep"), "which wins");
-	is(wait_child(child(bound_above)), 0, "the nearest bound process wins, not the deepest group");
+	is(wait_child(child(bound_above)), 0,
+	   "the nearest bound process wins, not the deepest group");
 	is(group_call(GSP_GROUP_BIND, "", "procs", "0"), 0, "unbound");
 	is(group_call(GSP_GROUP_SET, "b", "cgroup", "/none"), 0, "another cgroup");
 	ok(client_in(""), "is not this process's");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Driver API: launches whose shape and parameters the function keeps from call to call (CUDA 2), and
+ * Driver API: launches whose shape and parameters the function keeps between calls (CUDA 2), and
  * cooperative ones on several devices
  */
 #include <stdlib.h>

@@ -626,8 +626,8 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 		.stat = cx->cl + offsetof(struct gsched_cl_page, slot) +
 			slot * sizeof(struct gsched_cl_slot),
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
-		.seq = s->seq, .weight = s->weight, .poll_quarter = GI_POLL_NS / 4, .fetch_ns = GI_FETCH_NS,
-		.fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m,
+		.seq = s->seq, .weight = s->weight, .poll_quarter = GI_POLL_NS / 4,
+		.fetch_ns = GI_FETCH_NS, .fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m,
 		.flags = c->dispatch | leave_together(c),
 		.last_warp = (l->block[0] * l->block[1] * l->block[2] - 1) / 32,
 	};
