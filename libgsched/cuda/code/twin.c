@@ -380,6 +380,8 @@ bool gi_form_ask(struct gi_func *fn, enum gi_form_id id)
 	/* a function that is about to be unloaded gets no twin any more */
 	if ((is == GI_TWIN_UNASKED || is == GI_TWIN_LATER) && !atomic_load(&fn->dropped) &&
 	    start_worker()) {
+		/* well before the first twin, which has yet to be rewritten and loaded */
+		atomic_store(&gi_hot.ordered, true);
 		atomic_store(state, GI_TWIN_QUEUED);
 		fn->job = id;
 		fn->next_job = NULL;

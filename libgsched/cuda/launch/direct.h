@@ -13,6 +13,8 @@
 
 #include "device/device.h"
 
+/* the compiler would make calls of it, and keep what is constant in registers */
+#define GI_INLINE	inline __attribute__((always_inline))
 #define GI_TRACKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
 
 /* Where only some launches are tracked: whether the next one may go untracked. */
@@ -37,10 +39,10 @@ enum gi_priority {
 	GI_BY_LAUNCH,			/* nobody: in a group with a priority it must be raised */
 };
 
-static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags,
-				      enum gi_priority by)
+static GI_INLINE bool
+gi_need_not_report(const struct gi_client *c, uint32_t flags, enum gi_priority by)
 {
-	if (flags & GSCHED_ARB_PRIVATE)
+	if (__builtin_expect(flags & GSCHED_ARB_PRIVATE, 1))
 		return true;
 	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) ||
 	    (by != GI_BY_CALLER && gi_streams_differ(c)) ||
@@ -50,7 +52,8 @@ static inline bool gi_need_not_report(const struct gi_client *c, uint32_t flags,
 	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY);
 }
 
-static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not, enum gi_priority by)
+static GI_INLINE bool
+gi_may_be_direct(const struct gi_client *c, uint32_t not, enum gi_priority by)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 	const uint32_t flags = gi_load(&h->flags);
@@ -68,23 +71,28 @@ static inline bool gi_may_be_direct(const struct gi_client *c, uint32_t not, enu
  * c->unpaced until the call returns, and the arbiter's flags are checked again after counting it.
  * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
  */
-static inline struct gi_client *gi_direct_begin(uint32_t not, enum gi_priority by)
+static GI_INLINE struct gi_client *
+gi_direct_begin(uint32_t not, enum gi_priority by)
 {
 	struct gi_client *c;
 	CUcontext handle;
 
 	if (!__atomic_load_n(&gi_hot.begun, __ATOMIC_ACQUIRE) ||
 	    atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) ||
-	    atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed) ||
-	    gi_hot.current(&handle) || handle != gi_last.handle ||
-	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
+	    atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
 		return NULL;
 	c = gi_last.client;
-	/* the arbiter's pages stay mapped after its death, so no reference is needed */
+	/*
+	 * The arbiter's pages stay mapped after its death, and clients are never freed, so no
+	 * reference is needed, even if the context is another one by now.
+	 */
 	if (!c || atomic_load_explicit(&c->gone, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->exiting, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable ||
 	    !gi_may_be_direct(c, not, by))
+		return NULL;
+	if (gi_hot.current(&handle) || handle != gi_last.handle ||
+	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
 		return NULL;
 	atomic_fetch_add(&c->unpaced, 1);
 	if (!gi_may_be_direct(c, not, by)) {

@@ -925,10 +925,6 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 	if (gi_direct(c))
 		return launch_direct(l, cx, c);
 	l = gi_raise(l, cx, &raised);
-	/* well before the first twin, which has yet to be rewritten and loaded */
-	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
-	    !atomic_load_explicit(&gi_hot.ordered, memory_order_relaxed))
-		atomic_store(&gi_hot.ordered, true);
 	if (l->fn && (!l->dependent || needs_pacing(c, true))) {
 		k.fn = gi_func_get(l->fn, cx);
 			/*
