@@ -106,7 +106,7 @@ static void close_all(const int *fd, unsigned int n)
 		close(fd[n]);
 }
 
-/* How many of @n could attach */
+/* How many of @n could attach; less important than whoever is there, if the group is important */
 static unsigned int attach_others(int *fd, unsigned int n, unsigned int flags,
 				  volatile struct gsched_cl_page **page)
 {
@@ -116,6 +116,9 @@ static unsigned int attach_others(int *fd, unsigned int n, unsigned int flags,
 	for (i = 0; i < n; i++) {
 		fd[i] = gopen();
 		if (attach_as(fd[i], flags, &req))
+			return i;
+		if (!page && put("0", SYSFS "/" DEV_NAME "/tasks/%d-%llu/gpu.priority", getpid(),
+				 (unsigned long long)req.client_id))
 			return i;
 		if (page && (page[i] = map_cl(fd[i], &req)) == MAP_FAILED)
 			return i;
@@ -192,6 +195,7 @@ int main(void)
 
 	printf("TAP version 13\n1..1\n");
 	ok = admin >= 0 && !put("512", SYSFS "/" DEV_NAME "/clients_max") &&
+	     !put("10", CONFIG "/" DEV_NAME "/gpu.priority") &&
 	     !attach(fd, GSCHED_ATTACH_MPS) && !round_trips(fd, "submit to complete, alone") &&
 	     !decision_ns(short_kernels, fd, "alone") && beside_idle(fd) && beside_busy(fd);
 	close(fd);
