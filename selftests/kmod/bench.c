@@ -19,18 +19,18 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-static long long decisions(void)
+static long long stat_now(const char *name)
 {
 	char text[512];
 
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat");
-	return stat_of(text, "decisions");
+	return stat_of(text, name);
 }
 
 static int round_trips(int fd, const char *what)
 {
 	uint64_t start = now_ns(), end = start + 500000000, t = start;
-	long long before = decisions();
+	long long before = stat_now("decisions");
 	unsigned int n = 0, i;
 
 	while (t < end) {
@@ -41,7 +41,7 @@ static int round_trips(int fd, const char *what)
 	}
 	printf("# round trips per second: %.0f (%s; %.0f ns each, %.2f decisions each)\n",
 	       n * 1e9 / (t - start), what, (double)(t - start) / n,
-	       (double)(decisions() - before) / n);
+	       (double)(stat_now("decisions") - before) / n);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ static bool adopts_all(void)
 	char what[64];
 	int other[255];
 
-	got = attach_others(other, n, 0, page);
+	got = attach_others(other, n, GSCHED_ATTACH_SLICE, page);
 	good = got == n;
 	for (i = 0; good && i < n; i++)
 		for (slot = 0; slot < GSCHED_SLOTS; slot++) {
@@ -180,7 +180,8 @@ static bool adopts_all(void)
 			page[i]->slot[slot].seq = 1;
 		}
 	snprintf(what, sizeof(what), "%u x %u kernels are adopted", n, GSCHED_SLOTS);
-	good = good && !decision_ns(set_quota, -1, what);
+	good = good && !decision_ns(set_quota, -1, what) &&
+	       stat_now("adopted") == n * GSCHED_SLOTS;
 	put("max", CONFIG "/" DEV_NAME "/capsm.max");
 	for (i = 0; i < got; i++)
 		munmap((void *)page[i], sizeof(*page[i]));
