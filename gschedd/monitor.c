@@ -171,8 +171,9 @@ void monitor_task(const struct gsc_task *task, const char *event, uint64_t now)
 		     TASK_OF(c, task), (unsigned long long)(task->granted - task->submitted),
 		     class ? ",\"class\":\"" : "", class ? class : "", class ? "\"" : "");
 	else if (!strcmp(event, "done"))
-		emit(NULL, true, ALL_HAVE TASK ",\"run_ns\":%llu}", time, name, event,
-		     TASK_OF(c, task), (unsigned long long)task->ran);
+		emit(NULL, true, ALL_HAVE TASK ",\"run_ns\":%llu,\"used_ns\":%llu,\"evictions\":%u}",
+		     time, name, event, TASK_OF(c, task), (unsigned long long)task->ran,
+		     (unsigned long long)(task->usage / GSCHED_CAPSM), task->evictions);
 	else
 		emit(NULL, true, ALL_HAVE TASK "}", time, name, event, TASK_OF(c, task));
 }

@@ -7,7 +7,6 @@
 #include <linux/hrtimer.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
-#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 #include <linux/timekeeping.h>
@@ -149,7 +148,7 @@ static struct gsc_task *new_task(struct gsc_client *core, u32 nr)
 
 	client->spare = NULL;
 	if (!slot)
-		slot = kzalloc(sizeof(*slot), GFP_NOWAIT | __GFP_NOWARN);
+		slot = gsched_slot_alloc(GFP_NOWAIT | __GFP_NOWARN);
 	return slot ? &slot->core : NULL;
 }
 

@@ -13,7 +13,38 @@
 #include "internal.h"
 #include "trace.h"
 
+/* One byte more takes twice as much. With such options locks are larger than they are elsewhere */
+#define HAS_LARGE_LOCKS (IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) || \
+			 IS_ENABLED(CONFIG_DEBUG_MUTEXES) || IS_ENABLED(CONFIG_PREEMPT_RT) || \
+			 IS_ENABLED(CONFIG_DEBUG_KOBJECT_RELEASE))
+static_assert(HAS_LARGE_LOCKS || sizeof(struct gsched_client) <= 4096);
+
 static atomic64_t next_id;
+/* kmalloc() has no size between 256 and 512 bytes */
+static struct kmem_cache *slots;
+
+struct gsched_slot *gsched_slot_alloc(gfp_t gfp)
+{
+	return kmem_cache_zalloc(slots, gfp);
+}
+
+/* May be NULL */
+void gsched_slot_free(struct gsched_slot *slot)
+{
+	if (slot)
+		kmem_cache_free(slots, slot);
+}
+
+int gsched_clients_init(void)
+{
+	slots = KMEM_CACHE(gsched_slot, 0);
+	return slots ? 0 : -ENOMEM;
+}
+
+void gsched_clients_exit(void)
+{
+	kmem_cache_destroy(slots);
+}
 
 /* Memory of a client that has used all its slots */
 u32 gsched_client_bytes(void)
@@ -41,7 +72,7 @@ void gsched_client_free(struct gsched_client *client)
 
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		if (client->core.task[i])
-			kfree(gsched_slot_of(client->core.task[i]));
+			gsched_slot_free(gsched_slot_of(client->core.task[i]));
 	gsched_pages_free(client);
 	put_pid(client->pid);
 	if (client->dev)
@@ -311,7 +342,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 		return -EINVAL;
 	req->slot = array_index_nospec(req->slot, GSCHED_SLOTS);
 	if (!READ_ONCE(client->core.task[req->slot])) {
-		spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+		spare = gsched_slot_alloc(GFP_KERNEL_ACCOUNT);
 		if (!spare)
 			return -ENOMEM;
 	}
@@ -322,7 +353,7 @@ int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req
 	spare = client->spare;
 	client->spare = NULL;
 	gsched_unlock(dev, now);
-	kfree(spare);
+	gsched_slot_free(spare);
 	trace_gsched_submit(client, req, ret);
 	if (!has_to_wait(req, ret))
 		return ret;

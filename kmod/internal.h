@@ -158,9 +158,9 @@ struct gsched_device {
  * @cl: client's page, written by the client and its GPU: hints
  * @wait: poll, read and waiting submitters
  * @plain: tasks/ directory is named by the pid alone (lock)
+ * @band_pending: there is an EVENT_BAND to read (lock)
  * @in_submit: slots with a submit under way, which itself tells of the grant: no event (lock)
  * @pending: slots with an event to read (lock); atomically, since poll and read look without it
- * @band_pending: there is an EVENT_BAND to read (lock)
  * @band_ns: time of the decision that it tells of (lock)
  * @spare: for the slot that a submit is about to use for the first time (lock)
  * @trigger: what the file waits for, if it is no client: set once (mutex)
@@ -182,9 +182,9 @@ struct gsched_client {
 	struct gsched_cl_page *cl;
 	wait_queue_head_t wait;
 	bool plain;
+	bool band_pending;
 	DECLARE_BITMAP(in_submit, GSCHED_SLOTS);
 	DECLARE_BITMAP(pending, GSCHED_SLOTS);
-	bool band_pending;
 	u64 band_ns;
 	struct gsched_slot *spare;
 	struct gsched_trigger *trigger;
@@ -259,6 +259,10 @@ enum hrtimer_restart gsched_device_expired(struct hrtimer *timer);
 
 /* client.c */
 u32 gsched_client_bytes(void);
+struct gsched_slot *gsched_slot_alloc(gfp_t gfp);
+void gsched_slot_free(struct gsched_slot *slot);
+int gsched_clients_init(void);
+void gsched_clients_exit(void);
 struct gsched_client *gsched_client_new(void);
 void gsched_client_free(struct gsched_client *client);
 int gsched_client_attach(struct gsched_client *client, struct gsched_attach *req);

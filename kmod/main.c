@@ -8,9 +8,12 @@ static int __init gsched_init(void)
 {
 	int ret;
 
-	ret = gsched_netlink_init();
+	ret = gsched_clients_init();
 	if (ret)
 		return ret;
+	ret = gsched_netlink_init();
+	if (ret)
+		goto err_clients;
 	ret = gsched_devices_init();
 	if (ret)
 		goto err_netlink;
@@ -30,6 +33,8 @@ err_debugfs:
 	gsched_devices_exit();
 err_netlink:
 	gsched_netlink_exit();
+err_clients:
+	gsched_clients_exit();
 	return ret;
 }
 
@@ -41,6 +46,7 @@ static void __exit gsched_exit(void)
 	gsched_debugfs_exit();
 	/* last: its events are sent while all else goes */
 	gsched_netlink_exit();
+	gsched_clients_exit();
 }
 
 module_init(gsched_init);

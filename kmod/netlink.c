@@ -230,6 +230,16 @@ static int put_grant(struct sk_buff *skb, const struct gsc_task *task)
 }
 
 /* What client and GPU write into the page */
+/* What is known of it when it is over, for whoever accounts by the task */
+static int put_end(struct sk_buff *skb, const struct gsc_task *task)
+{
+	if (put_u64(skb, GSCHED_A_RUN_NS, task->ran) ||
+	    put_u64(skb, GSCHED_A_USED_NS, task->usage / GSCHED_CAPSM) ||
+	    nla_put_u32(skb, GSCHED_A_EVICTIONS, task->evictions))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int put_hint(struct sk_buff *skb, const struct gsched_cl_slot *hint)
 {
 	if (nla_put_u32(skb, GSCHED_A_SEEN, READ_ONCE(hint->seen_limit)) ||
@@ -696,7 +706,7 @@ void gsched_nl_task(const struct gsc_task *task, enum gsched_nl_event event)
 	if (!ret && event == GSCHED_NL_GRANT)
 		ret = put_grant(msg.skb, task);
 	else if (!ret && event == GSCHED_NL_DONE)
-		ret = put_u64(msg.skb, GSCHED_A_RUN_NS, task->ran);
+		ret = put_end(msg.skb, task);
 	event_end(&msg, event, ret);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints gsched:*: who comes and asks, and what is decided. base and limit are in 1/1024
- * CapSM, times in ns. All but gsched_submit come with the device's lock held.
+ * Tracepoints gsched:*: who comes and asks, and what is decided. limit is in 1/1024 CapSM, times
+ * are in ns. All but gsched_submit come with the device's lock held.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM gsched

@@ -230,7 +230,7 @@ struct gsc_task {
 
 struct gsc_size_samples {
 	u32 ns[GSC_SIZE_SAMPLES];	/* the last ones, in a ring */
-	u32 n, next;
+	u8 n, next;
 };
 
 /*

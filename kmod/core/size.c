@@ -96,8 +96,8 @@ static void record(struct gsc_sizes *sizes, u32 class, u64 ran)
 	struct gsc_size_samples *samples = &sizes->samples[class];
 
 	samples->ns[samples->next] = min_t(u64, ran, U32_MAX);
-	samples->next = (samples->next + 1) % GSC_SIZE_SAMPLES;
-	samples->n = min_t(u32, samples->n + 1, GSC_SIZE_SAMPLES);
+	samples->next = (u8)((samples->next + 1) % GSC_SIZE_SAMPLES);
+	samples->n = (u8)min(samples->n + 1, GSC_SIZE_SAMPLES);
 	sizes->ns[class] = typical_ns(samples);
 	sizes->best_ns = find_best(sizes);
 	sizes->n_measured++;

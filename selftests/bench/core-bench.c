@@ -50,7 +50,7 @@ struct bench_case {
 	void (*prepare)(struct bench *b);
 	void (*measured)(struct bench *b);
 	unsigned int rounds;
-	const char *policy;		/* NULL hpf */
+	const char *policy;		/* NULL hpf; plan: with a part of the device for each group */
 	bool apart;			/* each client has a band of its own */
 };
 
@@ -162,6 +162,14 @@ static void set_targets(struct bench *b)
 	commit(b);
 }
 
+static void set_guarantees(struct bench *b)
+{
+	for (unsigned int i = 0; i < b->n; i++)
+		if (gsc_group_store(&b->group[i], GSC_FILE_CAPSM_MIN, i ? "1" : "8", b->now))
+			fail("a guarantee was refused");
+	commit(b);
+}
+
 /* Client 0 is more important and runs short kernels; the other active ones share what it leaves */
 static const struct bench_case cases[] = {
 	{ "2-active", 2, 2, NULL, short_kernel, 1000, NULL, false },
@@ -169,6 +177,8 @@ static const struct bench_case cases[] = {
 	{ "64-active", 64, 64, NULL, short_kernel, 1000, NULL, false },
 	{ "256-active", 256, 256, NULL, short_kernel, 200, NULL, false },
 	{ "10000-active", 10000, 10000, NULL, short_kernel, 10, NULL, false },
+	{ "min-2-active", 2, 2, set_guarantees, short_kernel, 1000, NULL, false },
+	{ "min-20-active", 20, 20, set_guarantees, short_kernel, 1000, NULL, false },
 	{ "256-idle", 256, 0, NULL, short_kernel, 1000, NULL, false },
 	{ "10000-idle", 10000, 0, NULL, short_kernel, 1000, NULL, false },
 	{ "20-of-256", 256, 20, NULL, short_kernel, 1000, NULL, false },
@@ -186,6 +196,8 @@ static const struct bench_case cases[] = {
 	{ "wfq-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "wfq", false },
 	{ "ffs-2-active", 2, 2, NULL, short_kernel, 1000, "ffs", false },
 	{ "corun-2-active", 2, 2, NULL, short_kernel, 1000, "corun", false },
+	{ "plan-2-active", 2, 2, NULL, short_kernel, 1000, "plan", false },
+	{ "plan-20-active", 20, 20, NULL, short_kernel, 1000, "plan", false },
 	{ "ffs-20-active", 20, 20, NULL, short_kernel, 1000, "ffs", false },
 	{ "ffs-20-of-10000", 10000, 20, NULL, short_kernel, 1000, "ffs", false },
 	{ "adopt-16x64", 16, 0, NULL, adopt, 1, NULL, false },
@@ -204,6 +216,24 @@ static const struct bench_case cases[] = {
 	{ "targets-1000", 1000, 0, set_targets, come_and_go, 20, NULL, true },
 };
 
+/* Groups by their numbers */
+static struct gsc_group *find(void *arg, const char *path, size_t len)
+{
+	return &((struct bench *)arg)->group[atoi(path)];
+}
+
+/* The first group has 8 SMs, as it needs; the others at most all, and little for sure */
+static void set_plan(struct bench *b)
+{
+	char text[1024];
+	int len = snprintf(text, sizeof(text), "60000 0=8");
+
+	for (unsigned int i = 1; i < b->n; i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, " %u=1-%d", i, SMS);
+	if (gsc_device_plan(&b->dev, text, find, b, b->now))
+		fail("a plan was refused");
+}
+
 static void setup(struct bench *b, const struct bench_case *c)
 {
 	memset(b, 0, sizeof(*b));
@@ -216,7 +246,8 @@ static void setup(struct bench *b, const struct bench_case *c)
 	clients = b->client;
 	if (!b->client || !b->group || !tasks || gsc_device_init(&b->dev, &ops, SMS))
 		fail("no memory");
-	if (c->policy && gsc_device_set_policy(&b->dev, c->policy, b->now))
+	if (c->policy && strcmp(c->policy, "plan") &&
+	    gsc_device_set_policy(&b->dev, c->policy, b->now))
 		fail("no such policy");
 	for (unsigned int i = 0; i < c->n; i++) {
 		if (gsc_group_init(&b->group[i], &b->dev.root))
@@ -225,6 +256,8 @@ static void setup(struct bench *b, const struct bench_case *c)
 		if (i && i < c->active)
 			submit(b, i, 0, 100000);
 	}
+	if (c->policy && !strcmp(c->policy, "plan"))
+		set_plan(b);
 	if (c->active && gsc_group_store(&b->group[0], GSC_FILE_GPU_PRIORITY, "10", b->now))
 		fail("a priority was refused");
 	commit(b);

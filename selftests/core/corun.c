@@ -87,6 +87,18 @@ static void small_kernels_leave_room(void)
 	EXPECT(sms_of(0) == 30 && sms_of(2) == 40 && sms_of(1) == 62);
 }
 
+/* Whoever comes to another group does not bring the place in the line along */
+static void place_ends_with_the_group(void)
+{
+	start(2);
+	EXPECT(!submit_class(0, 0, 1, HC, 100000));
+	EXPECT(submit_class(1, 0, 1, HC, 100000) == QUEUED);
+	gsc_client_move(&client[0], &group[2], clock_ns);
+	gsc_commit(&dev, clock_ns);
+	checked();
+	EXPECT(sms_of(0) == 0 && sms_of(1) == SMS);
+}
+
 /* A kernel that never ends gives the device up for a turn */
 static void turns(void)
 {
@@ -252,6 +264,7 @@ int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(every_pair), TEST(the_first_complement), TEST(small_kernels_leave_room),
+		TEST(place_ends_with_the_group),
 		TEST(turns), TEST(words), TEST(whatever_comes), TEST(limits_hold),
 	};
 

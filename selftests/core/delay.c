@@ -111,6 +111,20 @@ static void measured_by_events(void)
 	EXPECT_WINDOW(task(0, 0), SMS);
 }
 
+/* A bucket's limit belongs to it */
+static void limits_of_buckets(void)
+{
+	for (int late = 0; late < 2; late++) {
+		begin(2);
+		launch(0, 100000);
+		launch(1, 100000);
+		sees(0, 8 * SMS);
+		clock_ns += 16 * US + (u64)late;
+		EXPECT(!complete(1, 0));
+		EXPECT(delays[0].n[late] == 1 && !delays[0].n[!late]);
+	}
+}
+
 /* The task is over before its workers leave, by its page or its client's word */
 static void over_before_they_leave(void)
 {
@@ -315,7 +329,7 @@ int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(measured_by_the_timer), TEST(measured_by_events),
-		TEST(over_before_they_leave), TEST(evicted_again), TEST(taken_back),
+		TEST(limits_of_buckets), TEST(over_before_they_leave), TEST(evicted_again), TEST(taken_back),
 		TEST(nothing_to_measure), TEST(small_grid), TEST(lies), TEST(learnt),
 		TEST(smoothed), TEST(ends_teach_nothing), TEST(shown),
 	};

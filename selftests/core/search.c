@@ -36,6 +36,8 @@ struct setting {
 	s32 mode;
 	int depth;
 	bool by_priority, fair;
+	const char *plan;	/* its allocation, under policy plan: groups "0" to "2" */
+	u32 most[CLIENTS];	/* SMs that it gives each of them at most */
 };
 
 static const struct setting *setting;
@@ -226,9 +228,15 @@ static bool happens(int event)
 	return true;
 }
 
+/* What its group may have, by the plan as long as it is in force */
+static u32 most_of(const struct gsc_client *c)
+{
+	return dev.policy == &gsc_policy_plan ? setting->most[c - client] * SM : U32_MAX;
+}
+
 /*
  * With rewritten kernels only: if SMs are idle and not held, every client has a window as large as
- * its largest kernel
+ * its largest kernel, or as a plan allows
  */
 static void check_lost(const struct gsc_band *band)
 {
@@ -255,7 +263,7 @@ static void check_lost(const struct gsc_band *band)
 		list_for_each_entry(t, &c->tasks, peer)
 			if (t->state == GSC_TASK_RUNNING || dev.mode != GSCHED_MODE_TEMPORAL)
 				most = max(most, t->demand);
-		if (c->current_units < most)
+		if (c->current_units < min(most, most_of(c)))
 			fails("capacity is lost");
 	}
 }
@@ -378,6 +386,11 @@ static void search(int left)
 	free(s);
 }
 
+static struct gsc_group *find(void *arg, const char *path, size_t len)
+{
+	return len == 1 && *path >= '0' && *path < '0' + CLIENTS ? &group[*path - '0'] : NULL;
+}
+
 static void search_all(const struct setting *with)
 {
 	static const char *const priority[] = { "10", "0", "0" },
@@ -393,7 +406,8 @@ static void search_all(const struct setting *with)
 	setup();
 	EXPECT(!gsc_device_set_mode(&dev, with->mode, clock_ns));
 	dev.sms = TINY_SMS;
-	EXPECT(!gsc_device_set_policy(&dev, with->policy, clock_ns));
+	EXPECT(with->plan ? !gsc_device_plan(&dev, with->plan, find, NULL, clock_ns) :
+			    !gsc_device_set_policy(&dev, with->policy, clock_ns));
 	for (int c = 0; c < CLIENTS; c++) {
 		EXPECT(!gsc_group_store(&group[c], GSC_FILE_GPU_PRIORITY, priority[c], clock_ns));
 		EXPECT(!gsc_group_store(&group[c], GSC_FILE_GPU_WEIGHT, weight[c], clock_ns));
@@ -414,16 +428,21 @@ static void search_all(const struct setting *with)
 #define TEMPORAL GSCHED_MODE_TEMPORAL
 
 static const struct setting settings[] = {
-	{ "hpf", "one band", MPS, -1, 6, true, false },
-	{ "hpf", "bands with slices", SLICED, -1, 6, true, false },
-	{ "hpf", "one band at a time", 0, TEMPORAL, 6, true, false },
-	{ "srt", "one band", MPS, -1, 6, true, false },
-	{ "srt", "one band at a time", 0, TEMPORAL, 6, true, false },
-	{ "ffs", "one band", MPS, -1, 5, false, true },
-	{ "ffs", "one band at a time", 0, TEMPORAL, 6, false, true },
-	{ "wfq", "one band", MPS, -1, 6, false, true },
-	{ "wfq", "one band at a time", 0, TEMPORAL, 6, false, true },
-	{ "corun", "one band", MPS, -1, 6, false, true },
+	{ "hpf", "one band", MPS, -1, 6, true, false, NULL, { 0 } },
+	{ "hpf", "bands with slices", SLICED, -1, 6, true, false, NULL, { 0 } },
+	{ "hpf", "one band at a time", 0, TEMPORAL, 6, true, false, NULL, { 0 } },
+	{ "srt", "one band", MPS, -1, 6, true, false, NULL, { 0 } },
+	{ "srt", "one band at a time", 0, TEMPORAL, 6, true, false, NULL, { 0 } },
+	{ "ffs", "one band", MPS, -1, 5, false, true, NULL, { 0 } },
+	{ "ffs", "one band at a time", 0, TEMPORAL, 6, false, true, NULL, { 0 } },
+	{ "wfq", "one band", MPS, -1, 6, false, true, NULL, { 0 } },
+	{ "wfq", "one band at a time", 0, TEMPORAL, 6, false, true, NULL, { 0 } },
+	{ "corun", "one band", MPS, -1, 6, false, true, NULL, { 0 } },
+	{ "plan", "one band", MPS, -1, 5, false, true, "60000 0=1-3 1=2", { 3, 2, TINY_SMS } },
+	{ "plan", "one band, until it expires", MPS, -1, 5, false, false, "2 0=1 1=2-3",
+	  { 1, 3, TINY_SMS } },
+	{ "plan", "one band at a time", 0, TEMPORAL, 5, false, true, "60000 0=1-3 1=2",
+	  { 3, 2, TINY_SMS } },
 };
 
 int main(int argc, char **argv)

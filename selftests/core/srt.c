@@ -292,6 +292,18 @@ static void opaque_kernel_stays(void)
 }
 
 /* FLEP's measure: the mean of turnaround time over time alone, of kernels that arrive together */
+/* Nor is its band's turn taken from it, however short what waits */
+static void opaque_kernel_keeps_its_turn(void)
+{
+	begin(2, true);
+	EXPECT(!submit_block_ns(0, 0, LAUNCH, 100000, 10 * MS, 0));
+	launch(1, MS, 50 * US);
+	pass(MS);
+	EXPECT(dev.turn == client[0].band && task(1, 0)->state == GSC_TASK_WAITING);
+	EXPECT(!complete(0, 0));
+	EXPECT(dev.turn == client[1].band && has_all(1));
+}
+
 static void mean_slowdown(void)
 {
 	static const u64 length[] = { 40, 10, 1, 4 };
@@ -340,7 +352,7 @@ static const struct {
 	TEST(honest_predictions), TEST(measured_overhead), TEST(remaining_time_counts),
 	TEST(wrong_prediction),
 	TEST(unknown_length), TEST(priority_comes_first), TEST(rest_is_used),
-	TEST(opaque_kernel_stays), TEST(mean_slowdown),
+	TEST(opaque_kernel_stays), TEST(opaque_kernel_keeps_its_turn), TEST(mean_slowdown),
 };
 
 int main(void)

@@ -696,6 +696,24 @@ static void no_hold_for_rare_kernels(void)
 	EXPECT(task(0, 0)->window == ALL && !client[1].hold_units);
 }
 
+/* Where one band at a time has the device nobody else could have what is kept free */
+static void no_hold_in_temporal_mode(void)
+{
+	periodic(MS);
+	EXPECT(client[1].hold_units == 8 * SM);
+	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+	checked();
+	for (int i = 0; i < 4; i++) {
+		clock_ns += 950 * US;
+		gsc_tick(&dev, clock_ns);
+		EXPECT(submit(1, 0, LAUNCH, 8) == 0);
+		clock_ns += 50 * US;
+		EXPECT(complete(1, 0) == 0);
+		EXPECT(!client[1].hold_units);
+	}
+	EXPECT(task(0, 0)->window == ALL);
+}
+
 static void no_hold_from_equals(void)
 {
 	periodic_among("0", MS, 50 * US);
@@ -806,7 +824,7 @@ static const struct {
 	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels),
 	TEST(hold_is_no_larger_than_the_kernel),
 	TEST(hold_ends_by_the_timer), TEST(no_hold_while_blocks_are_short),
-	TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
+	TEST(no_hold_in_temporal_mode), TEST(no_hold_from_equals), TEST(no_hold_for_rare_kernels),
 	TEST(hold_lets_nobody_starve), TEST(leased_is_bounded), TEST(paced_is_bounded),
 };
 

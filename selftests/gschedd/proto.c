@@ -378,6 +378,8 @@ static void monitors(void)
 	   "who asked for no tasks heard of none, and of the client's end");
 	ok(hears(slow, ",\"class\":\"H_M\"}", true) && hears(slow, "\"event\":\"done\"", true),
 	   "tasks come to who asked for them, with their class");
+	ok(hears(slow, ",\"used_ns\":", true) && hears(slow, ",\"evictions\":0}", true),
+	   "and at the end with what they used");
 	while (hears(slow, "{", false))
 		;
 	is(call(s, GSP_GROUP_DELETE, &group, sizeof(group)), 0, "the group goes");

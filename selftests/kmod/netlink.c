@@ -466,6 +466,8 @@ TEST_F(netlink, events)
 	close(fd);
 	EXPECT_NEXT(tasks, GSCHED_NL_DONE);
 	EXPECT_EQ(5, f.word[GSCHED_A_SEQ]);
+	EXPECT_LT(0, f.number[GSCHED_A_USED_NS]);
+	EXPECT_LE(1, f.word[GSCHED_A_EVICTIONS]);
 	EXPECT_NEXT(events, GSCHED_NL_CLIENT_DEL);
 	EXPECT_EQ(a.client_id, f.number[GSCHED_A_CLIENT]);
 	EXPECT_EQ(1, f.stat[GSCHED_STAT_GRANTS]);

@@ -498,13 +498,17 @@ static int somebody_else(int from, int to)
 TEST_F(strangers, quotas_of_a_client)
 {
 	static const int answers[] = { -EPERM, 0, -EPERM, 0, -EPERM, -EPERM, 0 };
-	static const char *const bad[] = { "0", "17", "-1", "x", "4\n4" };
+	static const struct { const char *file, *good, *bad[7]; } values[] = {
+		{ "capsm.max", "max", { "0", "17", "16.001", "-1", "x", "4\n4", "\n" } },
+		{ "gpu.weight", "77", { "0", "10001", "1.5", "-1", "max", "4\n4", "\n" } },
+		{ "gpu.priority", "max", { "100", "1.5", "-1", "x", "99 9", "4\n4", "\n" } },
+	};
 	struct gsched_submit req = task(0, 1, 0);
 	const volatile struct gsched_arb_page *arb;
 	struct gsched_attach info;
 	struct other o, p;
 	struct stat st;
-	unsigned int i;
+	unsigned int i, j;
 
 	o = start(65534, owner);
 	own_pid = hear(o.from);
@@ -525,9 +529,14 @@ TEST_F(strangers, quotas_of_a_client)
 	EXPECT_EQ(-EACCES, hear(p.from));
 	slurp(self->text, sizeof(self->text), TASKS "/%d/capsm.max", own_pid);
 	EXPECT_STREQ("3", self->text);
-	EXPECT_EQ(0, set_own("capsm.max", "max"));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		EXPECT_EQ(-EINVAL, set_own("capsm.max", bad[i])) TH_LOG("%s", bad[i]);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		EXPECT_EQ(0, set_own(values[i].file, values[i].good));
+		for (j = 0; j < ARRAY_SIZE(values[i].bad); j++) {
+			EXPECT_EQ(-EINVAL, set_own(values[i].file, values[i].bad[j]))
+				TH_LOG("%s = %s", values[i].file, values[i].bad[j]);
+		}
+		slurp(self->text, sizeof(self->text), TASKS "/%d/%s", own_pid, values[i].file);
+		EXPECT_STREQ(values[i].good, self->text) TH_LOG("%s", values[i].file);
 	}
 	EXPECT_EQ(-ENOENT, set_own("capsm.min", "1"));
 	EXPECT_EQ(0, end(&p));

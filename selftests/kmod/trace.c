@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tracepoints gsched:*, as the trace buffer shows them. */
+/* The tracepoints gsched:*, as the trace buffer shows them, and as perf(1) counts them. */
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
 #include "common.h"
 #include "kselftest_harness.h"
 
@@ -121,6 +124,49 @@ TEST_F(trace, band)
 		 " pid=%d slice_us=0 flags=report|alone bands=1 share=%u in_flight_us=0",
 		 getpid(), GSCHED_SHARE_ALL / 2);
 	EXPECT_NE(NULL, strstr(self->text, line)) TH_LOG("%s", self->text);
+}
+
+/* Counts a tracepoint in this process, as `perf stat -e gsched:NAME` does */
+static int counter(const char *name)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
+	char id[32];
+
+	if (slurp(id, sizeof(id), TRACING "/events/gsched/%s/id", name) <= 0)
+		return -1;
+	attr.config = strtoull(id, NULL, 10);
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+TEST_F(trace, perf)
+{
+	static const struct { const char *name; unsigned long long n; } events[] = {
+		{ "gsched_attach", 1 }, { "gsched_submit", 2 }, { "gsched_grant", 2 },
+		{ "gsched_done", 2 }, { "gsched_detach", 1 },
+	};
+	int fd[ARRAY_SIZE(events)];
+	unsigned long long n;
+	unsigned int i;
+
+	RETURN_IF_SKIPPED();
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		fd[i] = counter(events[i].name);
+		if (fd[i] < 0 && errno == ENOSYS)
+			SKIP(return, "no perf events in this kernel");
+		ASSERT_LE(0, fd[i]) TH_LOG("%s: %s", events[i].name, strerror(errno));
+	}
+	ASSERT_EQ(0, attach(self->fd, 0));
+	for (i = 1; i <= 2; i++) {
+		ASSERT_EQ(0, submit(self->fd, 0, i, 0));
+		ASSERT_EQ(0, complete(self->fd, 0, i));
+	}
+	close(self->fd);
+	self->fd = -1;
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		ASSERT_EQ(sizeof(n), read(fd[i], &n, sizeof(n)));
+		EXPECT_EQ(events[i].n, n) TH_LOG("%s", events[i].name);
+		close(fd[i]);
+	}
 }
 
 TEST_F(trace, formats)

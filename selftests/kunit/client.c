@@ -3,7 +3,6 @@
 #include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
-#include <linux/slab.h>
 
 #include "kunit.h"
 
@@ -70,20 +69,20 @@ static void adopted_task_needs_no_spare(struct kunit *test)
 	u64 now;
 
 	KUNIT_EXPECT_EQ(test, gsched_kunit_attach(client), 0);
-	spare = kzalloc(sizeof(*spare), GFP_KERNEL);
+	spare = gsched_slot_alloc(GFP_KERNEL);
 	now = gsched_lock(dev);
 	client->spare = spare;
 	task = gsched_core_ops.new_task(&client->core, 0);
 	if (spare)
 		KUNIT_EXPECT_PTR_EQ(test, gsched_slot_of(task), spare);
 	KUNIT_EXPECT_PTR_EQ(test, client->spare, NULL);
-	kfree(gsched_slot_of(task));
+	gsched_slot_free(gsched_slot_of(task));
 	task = gsched_core_ops.new_task(&client->core, 0);
 	gsched_unlock(dev, now);
 	/* none now is an answer, too */
 	if (task) {
 		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(task, 0, sizeof(*task)), NULL);
-		kfree(gsched_slot_of(task));
+		gsched_slot_free(gsched_slot_of(task));
 	}
 	gsched_kunit_close(client);
 }

@@ -31,5 +31,7 @@ EXPORT_SYMBOL_GPL(gsched_pages_bytes);
 EXPORT_SYMBOL_GPL(gsched_pages_free);
 EXPORT_SYMBOL_GPL(gsched_pages_mmap);
 EXPORT_SYMBOL_GPL(gsched_pages_offsets);
+EXPORT_SYMBOL_GPL(gsched_slot_alloc);
+EXPORT_SYMBOL_GPL(gsched_slot_free);
 EXPORT_SYMBOL_GPL(gsched_unlock);
 EXPORT_SYMBOL_GPL(gsched_writer_acts_for_itself);

@@ -163,7 +163,7 @@ enum gsched_nl_event {
 	GSCHED_NL_GRANT,	/* WAIT_NS [INTENSITY]: it may launch */
 	GSCHED_NL_EVICT,	/* its window shrank */
 	GSCHED_NL_GROW,
-	GSCHED_NL_DONE,		/* RUN_NS */
+	GSCHED_NL_DONE,		/* RUN_NS USED_NS EVICTIONS */
 	__GSCHED_NL_MAX,
 	GSCHED_NL_MAX = __GSCHED_NL_MAX - 1
 };
