@@ -229,7 +229,6 @@ static int put_grant(struct sk_buff *skb, const struct gsc_task *task)
 	return 0;
 }
 
-/* What client and GPU write into the page */
 /* What is known of it when it is over, for whoever accounts by the task */
 static int put_end(struct sk_buff *skb, const struct gsc_task *task)
 {
@@ -240,6 +239,7 @@ static int put_end(struct sk_buff *skb, const struct gsc_task *task)
 	return 0;
 }
 
+/* What client and GPU write into the page */
 static int put_hint(struct sk_buff *skb, const struct gsched_cl_slot *hint)
 {
 	if (nla_put_u32(skb, GSCHED_A_SEEN, READ_ONCE(hint->seen_limit)) ||
