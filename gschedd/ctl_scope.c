@@ -28,7 +28,7 @@
 #include "ctl_scope.h"
 #include "proc.h"
 
-#define PATIENCE_US	2000000
+#define PATIENCE_US	5000000
 #define NAP_US		2000
 #define UNIT_MAX	256
 #define SYSTEMD		"org.freedesktop.systemd1"

@@ -129,7 +129,8 @@ build/test/qemu-debug-fuzz: build/test/qemu-debug
 	@chmod +x $@
 TESTS += $(KMOD_DEBUG_TESTS)
 # A guest has two processors
-ALONE += %/test/qemu-debug %/test/qemu-debug-fuzz %/test/qemu-calls $(KMOD_QEMU_TESTS)
+ALONE += %/test/qemu-debug %/test/qemu-debug-fuzz %/test/qemu-calls %/test/qemu-systemd \
+	$(KMOD_QEMU_TESTS)
 
 # These alone. check-kcsan: on a kernel that finds data races, which is another one to build.
 # check-arm64: on one for arm64, with pages of PAGE_KIB (4, 16 or 64).
@@ -157,6 +158,16 @@ build/test/dkms: selftests/kmod/dkms-install
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@
 TESTS += build/test/dkms
+
+# `make install` under a real systemd, in a guest with the newest kernel there is
+build/test/qemu-systemd: selftests/kmod/systemd modules all build/programs/batch-drv
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '%s\n' '#!/bin/sh' 'rm -rf build/stage' \
+		'make -s install DESTDIR="$$PWD/build/stage" >&2 || exit' \
+		'exec selftests/qemu/run --kernel $(lastword $(KMOD_RELEASES)) --no-module --systemd \' \
+		'	--timeout 600 --log build/qemu/systemd -- selftests/kmod/systemd build/stage' >$@
+	@chmod +x $@
+TESTS += build/test/qemu-systemd
 
 # Lint: every message fails. The kernel's own headers are not our concern.
 .PHONY: lint-sparse lint-checkpatch lint-kernel-doc lint-coccinelle lint-analyzer
