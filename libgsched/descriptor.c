@@ -23,11 +23,12 @@ int gsched_fd_mark(int fd)
 
 bool gsched_fd_ours(int fd)
 {
-	return atomic_load_explicit(&unmarked, memory_order_relaxed) || fcntl(fd, F_GETSIG) == MARK;
+	return fd < 0 || atomic_load_explicit(&unmarked, memory_order_relaxed) ||
+	       fcntl(fd, F_GETSIG) == MARK;
 }
 
 void gsched_fd_close(int fd)
 {
-	if (gsched_fd_ours(fd))
+	if (fd >= 0 && gsched_fd_ours(fd))
 		close(fd);
 }
