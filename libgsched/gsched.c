@@ -111,7 +111,7 @@ void gsched_abandon(struct gsched *g)
 	if (g->sock)
 		gsched_socket_abandon(g);
 	else
-		close(g->fd);
+		gsched_fd_close(g->fd);
 	/*
 	 * The module's mappings are not inherited, so their addresses may belong to something else
 	 * by now.
@@ -120,6 +120,14 @@ void gsched_abandon(struct gsched *g)
 		munmap((void *)g->arb, sizeof(*g->arb));
 		munmap(g->cl, sizeof(*g->cl));
 	}
+}
+
+bool gsched_intact(const struct gsched *g)
+{
+	if (gsched_fd_ours(g->fd) && (!g->sock || gsched_socket_intact(g)))
+		return true;
+	errno = EPIPE;
+	return false;
 }
 
 enum gsched_backend gsched_backend(const struct gsched *g)
@@ -240,7 +248,7 @@ int gsched_report(struct gsched *g, const struct gsched_report_info *report)
 		req.flags |= GSCHED_REPORT_BLOCKS;
 		req.block_us = known.block_us;
 	}
-	return g->ops->report(g, &req);
+	return gsched_intact(g) ? g->ops->report(g, &req) : -1;
 }
 
 const void *gsched_arb_page(const struct gsched *g, size_t *size)
@@ -278,7 +286,7 @@ int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t st
 	struct gsched_submit req;
 
 	to_submit(&req, task, stream, 0);
-	if (g->ops->submit(g, &req, false))
+	if (!gsched_intact(g) || g->ops->submit(g, &req, false))
 		return -1;
 	task->window = req.window;
 	return 0;
@@ -294,7 +302,7 @@ int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task,
 	struct gsched_submit req;
 
 	to_submit(&req, task, stream, GSCHED_SUBMIT_NOWAIT);
-	return g->ops->submit(g, &req, true);
+	return gsched_intact(g) ? g->ops->submit(g, &req, true) : -1;
 }
 
 int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns,
@@ -305,13 +313,13 @@ int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint6
 		.slot = slot, .seq = seq, .ran_ns = ran_ns,
 	};
 
-	return g->ops->complete(g, &req);
+	return gsched_intact(g) ? g->ops->complete(g, &req) : -1;
 }
 
 int gsched_event_read(struct gsched *g, struct gsched_event_info *event)
 {
 	struct gsched_event ev;
-	int rc = g->ops->event(g, &ev);
+	int rc = gsched_intact(g) ? g->ops->event(g, &ev) : -1;
 
 	if (rc > 0) {
 		event->type = ev.type;
@@ -325,6 +333,8 @@ int gsched_event_read(struct gsched *g, struct gsched_event_info *event)
 
 int gsched_check(struct gsched *g)
 {
+	if (!gsched_intact(g))
+		return -1;
 	return g->ops->check ? g->ops->check(g) : 0;
 }
 

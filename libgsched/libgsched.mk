@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The client library: libgsched.so.0, and its objects for the interposer, which takes them in whole.
 LIBGSCHED_VERSION := 0.3
-LIBGSCHED_SRCS := $(addprefix libgsched/,gsched.c event.c module.c socket.c outbox.c packet.c rewrite.c band.c admin.c status.c)
+LIBGSCHED_SRCS := $(addprefix libgsched/,gsched.c descriptor.c event.c module.c socket.c outbox.c packet.c rewrite.c band.c admin.c status.c)
 LIBGSCHED_OBJS := $(call objs,$(LIBGSCHED_SRCS))
 $(LIBGSCHED_OBJS): CPPFLAGS += -Ilibgsched
 

@@ -95,7 +95,7 @@ static char *module_status(struct gsched *g)
 
 static void module_close(struct gsched *g)
 {
-	close(g->fd);
+	gsched_fd_close(g->fd);
 }
 
 static const struct gsched_transport module_transport = {
@@ -119,6 +119,6 @@ int gsched_module_open(struct gsched *g)
 	if (fd < 0)
 		return -1;
 	g->ops = &module_transport;
-	g->fd = g->poll_fd = fd;
+	g->fd = g->poll_fd = gsched_fd_mark(fd);
 	return 0;
 }

@@ -61,7 +61,8 @@ static void raise_events(struct gsched_socket *s)
 {
 	uint64_t one = 1;
 
-	if (!s->raised && write(s->event_fd, &one, sizeof(one)) == sizeof(one))
+	if (!s->raised && gsched_fd_ours(s->event_fd) &&
+	    write(s->event_fd, &one, sizeof(one)) == sizeof(one))
 		s->raised = true;
 }
 
@@ -69,7 +70,8 @@ static void lower_events(struct gsched_socket *s)
 {
 	uint64_t n;
 
-	if (s->raised && read(s->event_fd, &n, sizeof(n)) == sizeof(n))
+	if (s->raised && gsched_fd_ours(s->event_fd) &&
+	    read(s->event_fd, &n, sizeof(n)) == sizeof(n))
 		s->raised = false;
 }
 
@@ -126,7 +128,8 @@ static void mark_dead(struct gsched_socket *s, int err)
 /* The peer has been silent for too long. */
 static void give_up_peer(struct gsched *g, struct gsched_socket *s)
 {
-	shutdown(g->fd, SHUT_RDWR);
+	if (gsched_fd_ours(g->fd))
+		shutdown(g->fd, SHUT_RDWR);
 	gsched_socket_avoid(g->socket);
 	mark_dead(s, ETIMEDOUT);
 }
@@ -176,7 +179,8 @@ static int read_one(struct gsched *g, struct gsched_socket *s, int flags)
 
 	s->reading = true;
 	pthread_mutex_unlock(&s->lock);
-	n = gsched_socket_recv(g->fd, buf, sizeof(buf), fds, &n_fds, flags);
+	n = gsched_fd_ours(g->fd) ?
+		gsched_socket_recv(g->fd, buf, sizeof(buf), fds, &n_fds, flags) : 0;
 	err = errno;
 	pthread_mutex_lock(&s->lock);
 	s->reading = false;
@@ -498,20 +502,25 @@ static void socket_close(struct gsched *g)
 {
 	struct gsched_socket *s = g->sock;
 
-	close(g->poll_fd);
-	close(g->fd);
-	close(s->event_fd);
+	gsched_fd_close(g->poll_fd);
+	gsched_fd_close(g->fd);
+	gsched_fd_close(s->event_fd);
 	pthread_cond_destroy(&s->wake);
 	gsched_outbox_destroy(&s->out);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
+bool gsched_socket_intact(const struct gsched *g)
+{
+	return gsched_fd_ours(g->poll_fd) && gsched_fd_ours(g->sock->event_fd);
+}
+
 void gsched_socket_abandon(struct gsched *g)
 {
-	close(g->poll_fd);
-	close(g->fd);
-	close(g->sock->event_fd);
+	gsched_fd_close(g->poll_fd);
+	gsched_fd_close(g->fd);
+	gsched_fd_close(g->sock->event_fd);
 }
 
 static const struct gsched_transport socket_transport = {
@@ -538,13 +547,13 @@ int gsched_socket_open(struct gsched *g)
 
 	if (!s)
 		return -1;
-	fd = gsched_socket_connect(g->socket);
+	fd = gsched_fd_mark(gsched_socket_connect(g->socket));
 	if (fd < 0)
 		goto free_s;
-	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->event_fd = gsched_fd_mark(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (s->event_fd < 0)
 		goto close_fd;
-	epoll = epoll_create1(EPOLL_CLOEXEC);
+	epoll = gsched_fd_mark(epoll_create1(EPOLL_CLOEXEC));
 	if (epoll < 0)
 		goto close_event;
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &on) ||

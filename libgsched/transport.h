@@ -7,6 +7,7 @@
 #ifndef GSCHED_TRANSPORT_H
 #define GSCHED_TRANSPORT_H
 
+#include <stdbool.h>
 #include <gsched.h>
 #include <linux/gsched.h>
 
@@ -64,6 +65,14 @@ int gsched_socket_open(struct gsched *g);
  */
 void gsched_abandon(struct gsched *g);
 void gsched_socket_abandon(struct gsched *g);
+bool gsched_socket_intact(const struct gsched *g);	/* of what poll(2) needs */
+
+/* descriptor.c: whether a descriptor is still what we opened; the marked one is returned */
+int gsched_fd_mark(int fd);
+bool gsched_fd_ours(int fd);
+void gsched_fd_close(int fd);		/* if it is */
+/* Whether the connection has its descriptors. If not, its calls fail with EPIPE. */
+bool gsched_intact(const struct gsched *g);
 
 /*
  * Checks that the arbiter still answers; does not block. A caller that waits for something the

@@ -86,6 +86,27 @@ static void ctx_primary_reset(void)
 	}
 }
 
+/* What was retained before a reset does not count behind it */
+static void ctx_primary_reset_release(void)
+{
+	struct words w;
+
+	form_begin();
+	for (uint32_t k = 0; k < 4; k++) {
+		w = words_new(form_blocks * THREADS);
+		work(form_function("work"), NULL, &w, ROUNDS, k);
+		work(form_function("work"), NULL, &w, ROUNDS, k + 1);
+		words_show("ctx-primary-reset-release", &w);
+		if (k)
+			DO(cuDevicePrimaryCtxRelease(form_device));
+		else
+			DO(cuDevicePrimaryCtxReset(form_device));
+		DO(cuDevicePrimaryCtxRetain(&form_context, form_device));
+		DO(cuCtxSetCurrent(form_context));
+		DO(cuModuleLoadData(&form_module, form_image));
+	}
+}
+
 static void ctx_push_pop(void)
 {
 	struct place p[2];
@@ -308,6 +329,7 @@ const struct form context_forms[] = {
 	{ "ctx-several", ctx_several },
 	{ "ctx-primary", ctx_primary },
 	{ "ctx-primary-reset", ctx_primary_reset },
+	{ "ctx-primary-reset-release", ctx_primary_reset_release },
 	{ "ctx-push-pop", ctx_push_pop },
 	{ "ctx-destroy-busy", ctx_destroy_busy },
 	{ "ctx-recreate", ctx_recreate },

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Processes: fork, exec, threads and signals beside CUDA, and all the ways to end */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -355,6 +357,82 @@ static void closed_input(void)
 	words_show("closed-input", &words);
 }
 
+#define PIPES	40
+
+static int pipes[PIPES][2];
+
+/*
+ * As a program does that becomes a daemon: descriptors that others have opened go, and its own get
+ * their numbers.
+ */
+static void close_descriptors(void)
+{
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	for (int i = 0; i < PIPES; i++)
+		CHECK(!pipe2(pipes[i], O_NONBLOCK) && write(pipes[i][1], &i, sizeof(i)) == sizeof(i));
+}
+
+/* Nobody has read, written or closed them */
+static void check_pipes(void)
+{
+	for (int i = 0; i < PIPES; i++) {
+		char rest[16];
+		int n = -1;
+
+		CHECK(read(pipes[i][0], &n, sizeof(n)) == sizeof(n) && n == i);
+		CHECK(read(pipes[i][0], rest, sizeof(rest)) < 0 && errno == EAGAIN);
+	}
+	puts("all pipes as they were");
+}
+
+/* The driver is not called again: on a GPU it has lost its descriptors, too */
+static void closed_descriptors(void)
+{
+	begin_busy(ROUNDS);
+	DO(cuCtxSynchronize());
+	words_show("closed-descriptors", &words);
+	close_descriptors();
+	sleep(2);
+	check_pipes();
+}
+
+static void closed_descriptors_work(void)
+{
+	if (form_scale > 1) {
+		puts("a GPU's driver needs its descriptors");
+		exit(FORM_SKIP);
+	}
+	begin_busy(ROUNDS);
+	DO(cuCtxSynchronize());
+	close_descriptors();
+	for (uint32_t i = 0; i < 3; i++) {
+		for (uint32_t k = 0; k < TURNS; k++)
+			work(form_function("work"), NULL, &words, ROUNDS, k + i);
+		DO(cuCtxSynchronize());
+		words_check(&words);
+		usleep(50000);
+	}
+	words_show("closed-descriptors-work", &words);
+	check_pipes();
+}
+
+/* Descriptors go while tasks run, or just after */
+static void closed_descriptors_busy(void)
+{
+	if (form_scale > 1) {
+		puts("a GPU's driver needs its descriptors");
+		exit(FORM_SKIP);
+	}
+	begin_busy(ROUNDS);
+	close_descriptors();
+	for (uint32_t k = 0; k < TURNS; k++)
+		work(form_function("work"), NULL, &words, ROUNDS, k);
+	DO(cuCtxSynchronize());
+	words_show("closed-descriptors-busy", &words);
+	check_pipes();
+}
+
 /* The linker knows it as it was when the program began */
 static void library_path(void)
 {
@@ -411,6 +489,9 @@ const struct form process_forms[] = {
 	{ "threads-short", threads_short },
 	{ "signals", signals },
 	{ "closed-input", closed_input },
+	{ "closed-descriptors", closed_descriptors },
+	{ "closed-descriptors-work", closed_descriptors_work },
+	{ "closed-descriptors-busy", closed_descriptors_busy },
 	{ "library-path", library_path },
 	{ "small-stacks", small_stacks },
 	{ 0 },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent slice interposer accounting modules loads streams symbols temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent slice interposer accounting modules loads streams symbols asan temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -97,6 +97,10 @@ $(B)/test/libgsched/bands: $(call objs,selftests/libgsched/bands.c) $(LG_RUN) $(
 		$(B)/vgpu/libvgpu-rm.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/asan: selftests/libgsched/asan $(addprefix $(B)/,lib/gsched/libcuda.so.1 vgpu/libcuda.so.1)
+	@mkdir -p $(@D)
+	$(call Q,GEN)cp $< $@
 
 $(B)/test/libgsched/symbols: selftests/libgsched/symbols $(addprefix $(B)/lib/gsched/,libcuda.so.1 libgsched-mps.so)
 	@mkdir -p $(@D)

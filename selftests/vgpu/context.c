@@ -182,6 +182,39 @@ CUDADRV_API CUresult cuCtxDestroy(CUcontext ctx)
 	return cuCtxDestroy_v2(ctx);
 }
 
+/* The count of a context that was made begins with 0 here, for one. */
+CUDADRV_API CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	CUresult r;
+
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = vg_enter();
+	if (r)
+		return r;
+	*pctx = vg_current();
+	if ((*pctx)->primary)
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	(*pctx)->refs++;
+	return vg_leave(CUDA_SUCCESS);
+}
+
+CUDADRV_API CUresult cuCtxDetach(CUcontext ctx)
+{
+	CUresult r = vg_enter();
+
+	if (r)
+		return r;
+	if (ctx != vg_current() || ctx->primary)
+		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
+	if (ctx->refs) {
+		ctx->refs--;
+		return vg_leave(CUDA_SUCCESS);
+	}
+	vg_leave(CUDA_SUCCESS);
+	return cuCtxDestroy_v2(ctx);
+}
+
 /*
  * A green context is a context here, which has all SMs. Of one that was destroyed the handle is
  * never used again: what NVIDIA's driver does with it corrupts the heap.

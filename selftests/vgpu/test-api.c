@@ -80,6 +80,17 @@ static bool contexts(void)
 	IS(INVALID_CONTEXT, cuCtxPushCurrent(other));
 	IS(INVALID_CONTEXT, cuCtxDestroy(other));
 	IS(INVALID_VALUE, cuMemFree(p));	/* it went with its context */
+	OK(cuCtxCreate(&other, NULL, 0, 0));
+	OK(cuCtxAttach(&c, 0));
+	CHECK(c == other);
+	IS(INVALID_VALUE, cuCtxAttach(&c, 1));
+	OK(cuCtxDetach(other));
+	OK(cuMemAlloc(&p, 100));
+	OK(cuCtxDetach(other));
+	IS(INVALID_CONTEXT, cuCtxDetach(other));
+	OK(cuCtxGetCurrent(&c));
+	CHECK(c == ctx);
+	IS(INVALID_CONTEXT, cuCtxAttach(&c, 0));
 	IS(INVALID_CONTEXT, cuCtxSetCurrent((CUcontext)&c));
 	OK(cuCtxGetStreamPriorityRange(&least, &greatest));
 	CHECK(least == 0 && greatest == -5);

@@ -8,7 +8,7 @@
 
 /* declared in cudadrv.h, as others use them */
 #define VG_UNSIMULATED_DECLARED(X) \
-	X(cuCtxAttach) X(cuCtxDetach) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
+	X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
 	X(cuCtxGetExecAffinity) \
 	X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
 	X(cuDeviceSetMemPool) \

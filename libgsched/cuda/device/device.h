@@ -91,6 +91,7 @@ struct gi_client {
 	struct gsched_cl_page *cl;
 	_Atomic uint32_t unpaced;	/* calls under way whose launches leave no event */
 	_Atomic bool gone;		/* the arbiter has gone away */
+	_Atomic bool lost;		/* for good: the program has closed our descriptors */
 	_Atomic bool exiting;		/* the process exits: launches go straight to the driver */
 	/* the process exits: there is no agent, so do not wait for it */
 	_Atomic bool stop;

@@ -2,7 +2,8 @@
 /*
  * The agent, one thread per process and device. It makes passes over the tasks (task/pass.c), sets
  * the process's time slice and reports activity as the arbiter's page asks, and reconnects after
- * the arbiter has gone away.
+ * the arbiter has gone away. Where the program has closed our descriptors it sees the last tasks
+ * through and ends, and the program goes on unmanaged.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,6 +20,17 @@
 #define LINGER_NS	20000000
 #define NAP_NS		1000000		/* most time between two passes while there is work */
 #define ACTIVE_NS	500000		/* the same for a busy band that others wait for */
+
+#define LOST	"the program has closed descriptors that it did not open"
+
+/* false: another agent has taken over */
+static bool lose(struct gi_client *c)
+{
+	if (atomic_exchange(&c->lost, true))
+		return false;
+	gi_client_gone(c, LOST);
+	return true;
+}
 
 static void read_events(struct gi_client *c)
 {
@@ -83,6 +95,7 @@ static void *agent_main(void *arg)
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *c = arg;
 	uint64_t last = gi_now(), next_try = 0, n;
+	bool lost = atomic_load(&c->lost);
 
 	pthread_setname_np(pthread_self(), "gsched-agent");
 	prctl(PR_SET_TIMERSLACK, 1000);
@@ -94,10 +107,12 @@ static void *agent_main(void *arg)
 		uint64_t now = gi_now();
 		bool idle = false;
 
+		if (lost)
+			fds[0].fd = -1;
 		if (atomic_load(&c->gone))
 			fds[1].fd = -1;
 		if (gi_slots_in_flight(c->tasks) ||
-		    (c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
+		    (!lost && c->activity != UINT_MAX && c->activity != GSCHED_ACTIVITY_IDLE))
 			last = now;
 		if (now - last > LINGER_NS) {
 			/*
@@ -118,7 +133,17 @@ static void *agent_main(void *arg)
 			ts = (struct timespec){ .tv_sec = GI_RECONNECT_NS / 1000000000 };
 		if (gi_slots_in_flight(c->tasks))
 			atomic_store(&c->tasks->next_pass, 0);
+		if (lost && idle && !atomic_load(&c->inside)) {
+			atomic_store(&c->exiting, true);
+			break;
+		}
 		ppoll(fds, 2, idle && !atomic_load(&c->gone) ? NULL : &ts, NULL);
+		if (!lost && (!gsched_fd_ours(c->tasks->wake) || !gsched_intact(c->g))) {
+			if (!lose(c))
+				return NULL;
+			lost = true;
+			continue;
+		}
 		atomic_store(&c->tasks->idle, false);
 		atomic_store(&c->tasks->next_pass, 0);
 		if (fds[0].revents && read(c->tasks->wake, &n, sizeof(n)) < 0 && errno != EAGAIN)
@@ -138,12 +163,22 @@ static void *agent_main(void *arg)
 		gi_pace_poll(c, gi_now());
 		gi_band_update(c);
 		pthread_mutex_unlock(&c->lock);
-		if (atomic_load(&c->gone))
+		if (atomic_load(&c->gone) && !lost)
 			try_reconnect(c, gi_now(), &next_try);
 	}
 	gi_pace_poll(c, UINT64_MAX);
 	atomic_store(&c->tasks->unattended, true);
 	return NULL;
+}
+
+/* The one before sleeps until one of its descriptors becomes ready, which may be never. */
+void gi_agent_replace(struct gi_client *c)
+{
+	gi_client_gone(c, LOST);
+	if (!gi_agent_start(c))
+		return;
+	atomic_store(&c->exiting, true);
+	atomic_store(&c->tasks->unattended, true);
 }
 
 void gi_agent_stop(struct gi_client *c, uint64_t timeout_ns)

@@ -121,7 +121,10 @@ void gi_ctx_ending(CUcontext handle)
 	gi_images_drop(handle);
 }
 
-/* Primary contexts are counted: our part is torn down before the driver's last release. */
+/*
+ * Primary contexts are counted: our part is torn down before the driver's last release. A reset
+ * ends what was retained before it. Too low a count costs time only: contexts are set up again.
+ */
 #define DEVICES	64
 static int retained[DEVICES];			/* gi_lock */
 static CUcontext primary[DEVICES];
@@ -146,7 +149,9 @@ bool gi_primary_ending(CUdevice dev, bool reset)
 		return false;
 	pthread_mutex_lock(&gi_lock);
 	last_one = reset || retained[dev] <= 1;
-	if (!reset && retained[dev])
+	if (reset)
+		retained[dev] = 0;
+	else if (retained[dev])
 		retained[dev]--;
 	pthread_mutex_unlock(&gi_lock);
 	if (!last_one || gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) || !active)

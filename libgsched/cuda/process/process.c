@@ -24,7 +24,7 @@ static void after_fork(void)
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		if (!c->g)
 			continue;
-		close(c->tasks->wake);
+		gsched_fd_close(c->tasks->wake);
 		gsched_abandon(c->g);
 	}
 	gi_client_reset();
@@ -100,6 +100,7 @@ static void begin_once(void)
 	bool found;
 
 	gi_client_made = client_made;
+	gi_agent_lost = gi_agent_replace;
 	gsched_slice_seen = group_seen;
 	gi_twin_pause = (struct gi_pause){
 		.tasks_begin = gi_tasks_quiesce, .tasks_end = gi_tasks_resume,

@@ -19,6 +19,7 @@ bool gi_begin(void);					/* opens the driver; false: there is none */
 
 /* agent.c */
 int gi_agent_start(struct gi_client *c);
+void gi_agent_replace(struct gi_client *c);		/* one that nothing wakes any more */
 void gi_agent_stop(struct gi_client *c, uint64_t timeout_ns);	/* for good; takes no lock */
 
 /* ending.c */

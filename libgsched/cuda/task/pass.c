@@ -6,6 +6,7 @@
  * never waits for the GPU or for the arbiter. Most passes are the agent's (process/agent.c).
  */
 #include <unistd.h>
+#include "libgsched/transport.h"
 #include "task/task.h"
 
 #define HEALTH_NS	1000000000
@@ -214,12 +215,19 @@ bool gi_reap(struct gi_client *c)
 	return true;
 }
 
+void (*gi_agent_lost)(struct gi_client *c);
+
 void gi_agent_wake(struct gi_client *c)
 {
 	uint64_t one = 1;
 
 	atomic_store(&c->tasks->idle, false);
 	atomic_store(&c->tasks->next_pass, 0);
+	if (!gsched_fd_ours(c->tasks->wake)) {
+		if (!atomic_exchange(&c->lost, true))
+			gi_agent_lost(c);
+		return;
+	}
 	if (write(c->tasks->wake, &one, sizeof(one)) < 0)
 		return;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "libgsched/transport.h"
 #include "task/task.h"
 
 bool gi_tasks_new(struct gi_client *c)
@@ -11,7 +12,7 @@ bool gi_tasks_new(struct gi_client *c)
 	if (!c->tasks)
 		return false;
 	atomic_store(&c->tasks->free, ~0ull);
-	c->tasks->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->tasks->wake = gsched_fd_mark(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (c->tasks->wake >= 0)
 		return true;
 	free(c->tasks);
@@ -21,7 +22,7 @@ bool gi_tasks_new(struct gi_client *c)
 
 void gi_tasks_free(struct gi_client *c)
 {
-	close(c->tasks->wake);
+	gsched_fd_close(c->tasks->wake);
 	free(c->tasks);
 	c->tasks = NULL;
 }

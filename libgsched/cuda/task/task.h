@@ -188,6 +188,8 @@ void gi_controls_clean(struct gi_ctx *cx);		/* the context is current */
 void gi_pass(struct gi_client *c);
 bool gi_reap(struct gi_client *c);			/* a pass; false: the lock is taken */
 void gi_agent_wake(struct gi_client *c);
+/* Called once for a client when the descriptor that wakes its agent is not ours any more */
+extern void (*gi_agent_lost)(struct gi_client *c);
 /* How long until the next pass may have something to do, in ns, at most @most. */
 uint64_t gi_tasks_due(struct gi_client *c, uint64_t now, uint64_t most);
 /* Waits for the tasks of @cx, or of @image; false: they did not end in time, and were given up. */
