@@ -163,6 +163,8 @@ bool opnd_src(struct dec *d, const struct gsr_operand *o, enum xtype t, int32_t 
 {
 	uint64_t v;
 	unsigned int size;
+	int64_t imm;
+	bool a32;
 
 	switch (o->kind) {
 	case GSR_OPND_REG:
@@ -172,6 +174,10 @@ bool opnd_src(struct dec *d, const struct gsr_operand *o, enum xtype t, int32_t 
 		if (!named(d, o, o->ival, out, &size))
 			return false;
 		return size > 8 ? dec_fail(d, "%s has 128 bits", o->name) : true;
+	case GSR_OPND_ADDR:
+		/* mov of a[3], the address of an array's element */
+		return o->indexed ? opnd_addr(d, o, out, &imm, &a32) && (!imm || dec_unknown(d)) :
+				    dec_unknown(d);
 	case GSR_OPND_INT:
 		v = (uint64_t)o->ival;
 		if (t == T_F32)

@@ -86,6 +86,11 @@ static bool contexts(void)
 	IS(INVALID_VALUE, cuCtxAttach(&c, 1));
 	OK(cuCtxDetach(other));
 	OK(cuMemAlloc(&p, 100));
+	OK(cuCtxPopCurrent(&top));
+	OK(cuCtxSetCurrent(NULL));
+	OK(cuMemFree(p));
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuCtxPushCurrent(other));
 	OK(cuCtxDetach(other));
 	IS(INVALID_CONTEXT, cuCtxDetach(other));
 	OK(cuCtxGetCurrent(&c));

@@ -496,6 +496,11 @@ static void memory(void)
 		"ld.local.u32 %r4, [l]; st.global.v2.u32 [%rd1+8], {%r3, %r4};\n"
 		"cvta.to.shared.u64 %rd5, %rd3; cvt.u32.u64 %r5, %rd5; ld.shared.u32 %r6, [%r5]; "
 		"st.global.v2.u32 [%rd1], {%r2, %r6}; ret;");
+	/* tinygrad writes them so */
+	static const char elements[] = ONE(
+		".shared .align 16 .b8 s[64]; mov.u64 %rd3, s[0]; mov.u64 %rd4, s[8];\n"
+		"st.shared.u32 [%rd3+8], 33; ld.shared.u32 %r2, [%rd4]; st.global.u32 [%rd1], %r2; "
+		"ret;");
 	static const char variables[] = HEAD
 		".global .align 4 .u32 v = 7; .global .u64 p = generic(v); "
 		".global .u64 q[2] = {v+4, 0}; .const .align 8 .b8 c[8] = {1, 2, 3, 4};\n"
@@ -556,6 +561,7 @@ static void memory(void)
 	   buf[15] == 0xffffffff && buf[16] == 0xf0, "vectors and extension");
 	ok(clean(one(windows, 1, 0)) && buf[0] == 1 && buf[1] == 11 && buf[2] == 11 && buf[3] == 22,
 	   "generic addresses");
+	ok(clean(one(elements, 1, 0)) && buf[0] == 33, "addresses of elements");
 	ok(clean(one(variables, 1, 0)) && buf[0] == 7 && buf[1] == 0x04030201 &&
 	   buf[2] == 0xc0000000 && buf[3] == 0xfffffffe && buf[4] == 5 && buf[5] == 4 &&
 	   buf[6] == 0x0403, "variables and their initialisers; ptxas does not fill up rows that "
