@@ -2,7 +2,9 @@
 /*
  * A program may close descriptors that it did not open, all above 2, say, and what it opens next
  * gets their numbers. So each of ours is marked, and is looked at before it is read, written or
- * closed: the signal of F_SETSIG belongs to the open file, and is sent only with O_ASYNC.
+ * closed: the signal of F_SETSIG belongs to the open file, and is sent only with O_ASYNC. Not so
+ * before a launch is submitted: that would be one more system call, and a file of the program's
+ * refuses what is asked of it by ioctl(2) or sendmsg(2).
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -248,7 +248,7 @@ int gsched_report(struct gsched *g, const struct gsched_report_info *report)
 		req.flags |= GSCHED_REPORT_BLOCKS;
 		req.block_us = known.block_us;
 	}
-	return gsched_intact(g) ? g->ops->report(g, &req) : -1;
+	return g->ops->report(g, &req);
 }
 
 const void *gsched_arb_page(const struct gsched *g, size_t *size)
@@ -286,7 +286,7 @@ int gsched_submit_stream(struct gsched *g, struct gsched_task *task, uint64_t st
 	struct gsched_submit req;
 
 	to_submit(&req, task, stream, 0);
-	if (!gsched_intact(g) || g->ops->submit(g, &req, false))
+	if (g->ops->submit(g, &req, false))
 		return -1;
 	task->window = req.window;
 	return 0;
@@ -302,7 +302,7 @@ int gsched_submit_stream_async(struct gsched *g, const struct gsched_task *task,
 	struct gsched_submit req;
 
 	to_submit(&req, task, stream, GSCHED_SUBMIT_NOWAIT);
-	return gsched_intact(g) ? g->ops->submit(g, &req, true) : -1;
+	return g->ops->submit(g, &req, true);
 }
 
 int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint64_t ran_ns,
@@ -313,7 +313,7 @@ int gsched_complete(struct gsched *g, unsigned int slot, unsigned int seq, uint6
 		.slot = slot, .seq = seq, .ran_ns = ran_ns,
 	};
 
-	return gsched_intact(g) ? g->ops->complete(g, &req) : -1;
+	return g->ops->complete(g, &req);
 }
 
 int gsched_event_read(struct gsched *g, struct gsched_event_info *event)

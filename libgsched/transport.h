@@ -71,7 +71,7 @@ bool gsched_socket_intact(const struct gsched *g);	/* of what poll(2) needs */
 int gsched_fd_mark(int fd);
 bool gsched_fd_ours(int fd);
 void gsched_fd_close(int fd);		/* if it is */
-/* Whether the connection has its descriptors. If not, its calls fail with EPIPE. */
+/* Whether the connection has its descriptors. If not, its events end with EPIPE. */
 bool gsched_intact(const struct gsched *g);
 
 /*
