@@ -205,7 +205,7 @@ CUDADRV_API CUresult cuCtxDetach(CUcontext ctx)
 
 	if (r)
 		return r;
-	if (ctx != vg_current() || ctx->primary)
+	if (!ctx || ctx != vg_current() || ctx->primary)
 		return vg_leave(CUDA_ERROR_INVALID_CONTEXT);
 	if (ctx->refs) {
 		ctx->refs--;
