@@ -329,7 +329,8 @@ int main(void)
 {
 	static const struct { const char *name; void (*run)(void); } tests[] = {
 		TEST(measured_by_the_timer), TEST(measured_by_events),
-		TEST(limits_of_buckets), TEST(over_before_they_leave), TEST(evicted_again), TEST(taken_back),
+		TEST(limits_of_buckets), TEST(over_before_they_leave), TEST(evicted_again),
+		TEST(taken_back),
 		TEST(nothing_to_measure), TEST(small_grid), TEST(lies), TEST(learnt),
 		TEST(smoothed), TEST(ends_teach_nothing), TEST(shown),
 	};

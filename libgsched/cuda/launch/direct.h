@@ -13,8 +13,9 @@
 
 #include "device/device.h"
 
-/* the compiler would make calls of it, and keep what is constant in registers */
+/* Not inlined, it takes a fifth more instructions */
 #define GI_INLINE	inline __attribute__((always_inline))
+
 #define GI_TRACKED	(GSCHED_ARB_REPORT | GSCHED_ARB_TIMED)
 
 /* Where only some launches are tracked: whether the next one may go untracked. */
