@@ -23,6 +23,7 @@ struct run {
 	unsigned int grid[3], workers, full;
 	unsigned int changes;	/* of the window, before it is whole for good */
 	bool any_order;		/* not the interposer's */
+	bool stays;		/* the window includes all workers from the start */
 	bool relay;		/* the relay is written with the window, by launch and wings */
 	bool free;		/* the driver may wait for the device, to make room: nothing may
 				 * hold up the stream */
@@ -242,7 +243,7 @@ static bool finish(struct gpu *g, const struct run *run)
 	 */
 	if (s->left > c->left || (s->left != c->left && !g->save_size && !g->arg.ranges) ||
 	    c->left > s->launched || s->seen_limit == NOT_SEEN || !s->start_ns || !s->end_ns ||
-	    (s->left && g->arg.flags & GSR_LAUNCH_NO_WINDOW && !g->arg.ranges)) {
+	    (s->left && (run->stays || g->arg.flags & GSR_LAUNCH_NO_WINDOW) && !g->arg.ranges)) {
 		snprintf(g->r->why, sizeof(g->r->why),
 			 "left %u (counted %u) of %u workers, seen limit 0x%x, started %llu, ended "
 			 "%llu, flags %u", s->left, c->left, s->launched, s->seen_limit,
@@ -371,6 +372,7 @@ static bool rounds(struct gpu *g, const unsigned int grid[3], const char *what)
 		run.changes = 0;
 		run.relay = true;
 		run.any_order = i;
+		run.stays = !i;
 		gpu_defaults(g);
 		if (i && g->o->limit == ANY_LIMIT && g->pair.modes)
 			g->arg.flags = any_mode();

@@ -124,7 +124,11 @@ static bool time_one(struct bench *b, bool twin, float *ms)
 		return false;
 	GPU_TRY(cuEventElapsedTime(ms, b->begin, b->end));
 	g->r->beats++;
-	return true;
+	if (!twin || g->arg.ranges || !g->page->stat.left)
+		return true;
+	snprintf(g->r->why, sizeof(g->r->why), "%u of %u workers left a window of the whole device",
+		 g->page->stat.left, b->workers);
+	return false;
 }
 
 /* As the interposer chooses it */

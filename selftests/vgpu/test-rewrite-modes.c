@@ -215,6 +215,13 @@ static void by_rank(void)
 		;
 	ok(!d.n && i == GSR_SMS_MAX, "by rank: places and ranks are given back");
 	device_free(&d);
+	/* as on a large device, where words of ranks fill up before others */
+	device_new(&d, 0, sms_window(4 * 132));
+	d.control->ranks[0] = ~0ull;
+	d.control->ranks[1] = ~0x00100200300c0800ull;
+	bring(&d, WORKERS_MAX, 0);
+	are_there(&d, SMS, WORKERS_MAX, "by rank: free numbers behind words that are full are found");
+	device_free(&d);
 }
 
 static void by_index(void)
@@ -538,7 +545,7 @@ static void polls(unsigned int copies)
 {
 	const uint64_t poll_ns = 40000;
 	unsigned int slices, n = 0, stale = 0, k;
-	uint64_t seen, begin;
+	uint64_t seen, begin, took;
 	struct device d;
 
 	device_new(&d, 0, sms_window(4 * SMS));
@@ -556,14 +563,17 @@ static void polls(unsigned int copies)
 		n += seen != d.control->relay;
 		seen = d.control->relay;
 	}
-	/* what each copy says is that, but for one that is just being written */
+	took = ticks - begin;
+	/* what each copy says is that once those that are just being written are */
+	settle(&d);
+	seen = d.control->relay;
 	for (k = 0; k < copies; k++)
 		stale += d.control->copy[k].window != seen;
-	if (!ok(slices == 200000 && n <= (ticks - begin) / poll_ns + 1 &&
-		n >= (ticks - begin) / poll_ns / 2 && stale <= 1,
+	if (!ok(slices == 200000 && n <= took / poll_ns + 1 &&
+		n >= took / poll_ns / 2 && !stale,
 		"%u copies of the relay: the page is read once in poll_ns", copies))
 		printf("# %u workers, %u polls in %llu ns, %u stale copies\n", d.n, n,
-		       (unsigned long long)(ticks - begin), stale);
+		       (unsigned long long)took, stale);
 	device_free(&d);
 }
 
