@@ -74,7 +74,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		24	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		25	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -152,7 +152,7 @@ struct gsr_launch {
 #define GSR_LAUNCH_BY_INDEX	4u
 /* a task's first launch, with the whole device for its window: no place is worse than another */
 #define GSR_LAUNCH_WHOLE	16u
-/* not of resumable twins, nor by index: workers leave an SM together when the work is at its end */
+/* not by index: workers leave an SM together when the work is at its end */
 #define GSR_LAUNCH_TOGETHER	8u
 
 /*

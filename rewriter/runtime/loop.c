@@ -179,7 +179,7 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);
 	if (!resumable)
 		n += gsr_insert_text(p, f, NULL, stop);
-	if (!resumable && !p->modes)
+	if (!p->modes)
 		n += gsr_insert_text(p, f, NULL, stay);
 	return p->modes ? n + gsr_insert_text(p, f, NULL, static_take) : n;
 }
@@ -257,7 +257,7 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	if (p->modes)
 		n += gsr_insert_text(p, f, NULL, static_waits);
 	else if (r)
-		n += gsr_insert_text(p, f, NULL, "bra $#out;\n");
+		n += gsr_insert_text(p, f, NULL, load_word);
 	n += gsr_insert_text(p, f, NULL, tell_count);
 	return n + insert_cold_paths(p, f, r, ids);
 }

@@ -308,6 +308,7 @@ struct sim {
 	unsigned int n, pending, launched, wings, sms, per_sm, resident[SMS_MAX], weight;
 	unsigned int early;		/* workers that ended while there was work to fetch */
 	uint64_t changes;
+	bool steady;			/* the window is the whole device's from start to end */
 	bool together;			/* workers leave an SM together: */
 	bool may_end[WORKERS_MAX], excluded[WORKERS_MAX];
 };
@@ -450,6 +451,7 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 	uint64_t slices;
 	bool good = true;
 
+	s->steady = !quiet && s->window == s->sms * GSCHED_CAPSM;
 	for (slices = 0; slices < twins_slices_max && good; slices++) {
 		unsigned int i, left;
 		enum vgpu_result r;
@@ -499,7 +501,8 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 		left = s->control->left;
 		r = vgpu_block_run(s->worker[i], 1 + roll(roll(4) ? 300 : 20000), NULL);
 		note_vacant(s, i);
-		s->excluded[i] |= s->control->left != left;
+		/* in resumable twins all are counted */
+		s->excluded[i] |= s->control->left != left && !s->steady;
 		if (s->save) {
 			twins_stats.suspended += s->save->waiting_count > waiting;
 			waiting = s->save->waiting_count;
@@ -628,7 +631,7 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	}
 	s.arg = (void *)(params + g->launch_offset);
 	memcpy(s.arg, &a, sizeof(a));
-	s.together = a.flags & GSR_LAUNCH_TOGETHER && !modes && !g->resume_points;
+	s.together = a.flags & GSR_LAUNCH_TOGETHER && !modes;
 	memcpy(l.block, t->block_dim, sizeof(l.block));
 	l.grid[0] = s.pending = s.launched = workers;
 	l.grid[1] = l.grid[2] = 1;
