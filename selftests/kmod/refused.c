@@ -171,7 +171,8 @@ FIXTURE_SETUP(refused)
 		{ ROOT "/a/gpu.priority", "7" }, { ROOT "/a/gpu.latency_target_us", "9000000" },
 		{ ROOT "/a/gpu.band", "red" }, { ROOT "/a/cgroup", "/gsched-test" },
 		{ ROOT "/a/owner", "65534" }, { ROOT "/a/procs", "0" },
-		{ ROOT "/a/b/owner", "65533" }, { DEVICE "/mode", "spatial" },
+		{ ROOT "/a/b/owner", "65533" }, { ROOT "/a/b/cgroup", "/gsched-test/deep" },
+		{ DEVICE "/mode", "spatial" },
 		{ DEVICE "/policy", "srt" }, { DEVICE "/switch_us", "300" },
 		{ DEVICE "/max_overhead", "70" }, { DEVICE "/max_slowdown", "300" },
 		{ DEVICE "/clients_max", "77" },
@@ -181,6 +182,7 @@ FIXTURE_SETUP(refused)
 	self->admin = test_device();
 	ASSERT_GE(self->admin, 0);
 	mkdir(CG, 0755);
+	mkdir(CG "/deep", 0755);
 	ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
 	ASSERT_EQ(0, mkdir(ROOT "/a/b", 0755));
 	for (i = 0; i < ARRAY_SIZE(set); i++)
@@ -205,6 +207,7 @@ FIXTURE_TEARDOWN(refused)
 	close(self->other);
 	rmdir(ROOT "/a/b");
 	rmdir(ROOT "/a");
+	rmdir(CG "/deep");
 	rmdir(CG);
 	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
 	close(self->admin);
@@ -283,6 +286,8 @@ TEST_F_TIMEOUT(refused, values, 300)
 		{ ROOT "/a/cgroup", "gsched-test", EINVAL },
 		{ ROOT "/a/cgroup", "/no/such/cgroup", ENOENT },
 		{ ROOT "/a/b/cgroup", "/gsched-test", EBUSY },
+		{ ROOT "/a/b/cgroup", "deep", EINVAL },
+		{ ROOT "/a/b/cgroup", "/gsched-test/no", ENOENT },
 		{ ROOT "/cgroup", "/gsched-test", EBUSY },
 		{ ROOT "/a/owner", "4294967295", EINVAL },
 		{ ROOT "/a/owner", "4294967296", EINVAL },
