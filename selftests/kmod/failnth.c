@@ -205,6 +205,8 @@ static int op_complete(void)
 	while (!ret && read(fd, &event, sizeof(event)) < 0)
 		ret = -errno;
 	if (!ret)
+		ret = put("8", CONFIG "/" DEV_NAME "/capsm.max");
+	if (!ret)
 		ret = complete(fd, 0, 1);
 	if (!ret)
 		ret = submit(fd, 0, 2, 0);
@@ -231,6 +233,26 @@ static int op_trigger(void)
 	close(pressure);
 	if (fd >= 0)
 		close(fd);
+	return ret;
+}
+
+/* The second band has the first one report, and set a time slice */
+static int op_bands(void)
+{
+	struct gsched_attach req;
+	int fd = gopen(), other, ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = attach_band(fd, GSCHED_ATTACH_SLICE, 1, &req);
+	other = ret ? -1 : gopen();
+	if (!ret && other < 0)
+		ret = -errno;
+	if (!ret)
+		ret = attach_band(other, GSCHED_ATTACH_SLICE, 2, &req);
+	if (other >= 0)
+		close(other);
+	close(fd);
 	return ret;
 }
 
@@ -574,7 +596,13 @@ TEST_F_TIMEOUT(failnth, groups, 600)
 TEST_F_TIMEOUT(failnth, complete_and_read, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self, "read of an event, complete", "C(-)()c", op_complete);
+	sweep(_metadata, self, "quotas, read of an event, complete", "C(-+)()c", op_complete);
+}
+
+TEST_F_TIMEOUT(failnth, bands, 600)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self, "two bands", "CbCcbc", op_bands);
 }
 
 TEST_F_TIMEOUT(failnth, client_files, 600)
