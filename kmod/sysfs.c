@@ -77,6 +77,8 @@ static ssize_t mode_store(struct device *kdev, struct device_attribute *attr, co
 	int mode = -1, ret;
 	u64 now;
 
+	if (strlen(page) != count)
+		return -EINVAL;
 	if (!sysfs_streq(page, "auto")) {
 		mode = __sysfs_match_string(mode_name, ARRAY_SIZE(mode_name), page);
 		if (mode < 0)
@@ -124,7 +126,7 @@ static ssize_t policy_store(struct device *kdev, struct device_attribute *attr, 
 	int ret;
 	u64 now;
 
-	if (strscpy(name, page, sizeof(name)) < 0)
+	if (strlen(page) != count || strscpy(name, page, sizeof(name)) < 0)
 		return -EINVAL;
 	now = gsched_lock(dev);
 	ret = gsc_device_set_policy(&dev->core, strim(name), now);
@@ -235,7 +237,7 @@ static ssize_t unmanaged_busy_store(struct device *kdev, struct device_attribute
 {
 	struct gsched_device *dev = to_device(kdev);
 	bool busy;
-	int ret = kstrtobool(page, &busy);
+	int ret = strlen(page) == count ? kstrtobool(page, &busy) : -EINVAL;
 	u64 now;
 
 	if (ret)
@@ -260,7 +262,7 @@ static ssize_t clients_max_store(struct device *kdev, struct device_attribute *a
 {
 	struct gsched_device *dev = to_device(kdev);
 	u32 value;
-	int ret = kstrtou32(page, 10, &value);
+	int ret = strlen(page) == count ? kstrtou32(page, 10, &value) : -EINVAL;
 
 	if (ret)
 		return ret;

@@ -621,11 +621,13 @@ TEST_F(config, sysfs_device)
 	EXPECT_EQ(0, put("wfq\n", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
 	EXPECT_STREQ("hpf srt ffs [wfq] corun plan", self->text);
-	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("none", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL, put("chaos", SYSFS "/" DEV_NAME "/policy"));
 	EXPECT_EQ(-EINVAL,
 		  put("a-name-much-longer-than-any-policy-has", SYSFS "/" DEV_NAME "/policy"));
+	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/policy");
+	EXPECT_STREQ("hpf srt ffs [wfq] corun plan", self->text);
+	EXPECT_EQ(0, put("hpf\n", SYSFS "/" DEV_NAME "/policy"));
 	slurp(self->text, sizeof(self->text), SYSFS "/" DEV_NAME "/stat");
 	EXPECT_EQ(0, stat_of(self->text, "clients"));
 	EXPECT_EQ(0, slurp(self->text, sizeof(self->text), DEBUGFS "/" DEV_NAME "/bands"));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Every allocation fails once: the nth one of each operation, for n = 1, 2, ... until it succeeds.
- * An operation that fails says ENOMEM and leaves nothing behind. Needs a kernel with fault
- * injection.
+ * An operation that fails says ENOMEM and leaves nothing behind. One that succeeds is told to all
+ * listeners of the netlink events, or a listener is told that it missed something. Needs a kernel
+ * with fault injection.
  */
 #include <sys/syscall.h>
 
@@ -13,13 +14,43 @@
 #define FAIL_NTH	"/proc/self/task/%d/fail-nth"
 #define NTH_MAX		500
 
+/* For a second listener the message is cloned */
+#define LISTENERS	2
+
 FIXTURE(failnth) {
-	int admin, nth;
+	int admin, nth, listener[LISTENERS];
 };
+
+static int join(int nl, int mcgrp)
+{
+	return setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &mcgrp, sizeof(mcgrp)) ?
+	       -errno : 0;
+}
+
+/* A socket in both multicast groups, or -errno */
+static int listen_to_all(void)
+{
+	static int events, tasks;
+	int nl = nl_open(), ret = 0;
+
+	if (nl < 0)
+		return -ENOMEM;
+	if (!events)
+		ret = nl_family(nl, GSCHED_MCGRP_EVENTS, &events);
+	if (ret >= 0 && !tasks)
+		ret = nl_family(nl, GSCHED_MCGRP_TASKS, &tasks);
+	if (ret >= 0)
+		ret = join(nl, events) ?: join(nl, tasks);
+	if (ret >= 0)
+		return nl;
+	close(nl);
+	return ret;
+}
 
 FIXTURE_SETUP(failnth)
 {
 	char path[64];
+	int i;
 
 	snprintf(path, sizeof(path), FAIL_NTH, (int)syscall(SYS_gettid));
 	self->nth = open(path, O_RDWR | O_CLOEXEC);
@@ -32,11 +63,19 @@ FIXTURE_SETUP(failnth)
 	put("0", "/sys/kernel/debug/fail_page_alloc/verbose");
 	self->admin = test_device();
 	ASSERT_GE(self->admin, 0);
+	for (i = 0; i < LISTENERS; i++) {
+		self->listener[i] = listen_to_all();
+		ASSERT_LE(0, self->listener[i]);
+	}
 }
 
 FIXTURE_TEARDOWN(failnth)
 {
+	int i;
+
 	RETURN_IF_SKIPPED();
+	for (i = 0; i < LISTENERS; i++)
+		close(self->listener[i]);
 	EXPECT_EQ(0, del_device(self->admin, dev_uuid));
 	close(self->admin);
 }
@@ -166,6 +205,8 @@ static int op_complete(void)
 	while (!ret && read(fd, &event, sizeof(event)) < 0)
 		ret = -errno;
 	if (!ret)
+		ret = put("8", CONFIG "/" DEV_NAME "/capsm.max");
+	if (!ret)
 		ret = complete(fd, 0, 1);
 	if (!ret)
 		ret = submit(fd, 0, 2, 0);
@@ -192,6 +233,26 @@ static int op_trigger(void)
 	close(pressure);
 	if (fd >= 0)
 		close(fd);
+	return ret;
+}
+
+/* The second band has the first one report, and set a time slice */
+static int op_bands(void)
+{
+	struct gsched_attach req;
+	int fd = gopen(), other, ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = attach_band(fd, GSCHED_ATTACH_SLICE, 1, &req);
+	other = ret ? -1 : gopen();
+	if (!ret && other < 0)
+		ret = -errno;
+	if (!ret)
+		ret = attach_band(other, GSCHED_ATTACH_SLICE, 2, &req);
+	if (other >= 0)
+		close(other);
+	close(fd);
 	return ret;
 }
 
@@ -294,37 +355,144 @@ static int op_dump(void)
 	return ret == -ENOBUFS ? -ENOMEM : ret < 0 ? ret : 0;
 }
 
-static void sweep(struct __test_metadata *_metadata, int nth, const char *what, int (*op)(void))
+static int op_listen(void)
+{
+	int nl = listen_to_all();
+
+	if (nl < 0)
+		return nl == -ENOBUFS ? -ENOMEM : nl;
+	close(nl);
+	return 0;
+}
+
+/*
+ * What a listener heard of an operation, a letter for each event: devices, groups and clients that
+ * come and go, bands, policies; a task's grant, evict, grow and done
+ */
+static const char letter[__GSCHED_NL_MAX] = {
+	[GSCHED_NL_DEVICE_ADD] = 'D', [GSCHED_NL_DEVICE_DEL] = 'd',
+	[GSCHED_NL_GROUP_ADD] = 'G', [GSCHED_NL_GROUP_DEL] = 'g',
+	[GSCHED_NL_CLIENT_ADD] = 'C', [GSCHED_NL_CLIENT_DEL] = 'c',
+	[GSCHED_NL_BAND] = 'b', [GSCHED_NL_POLICY] = 'P',
+	[GSCHED_NL_GRANT] = '(', [GSCHED_NL_EVICT] = '-',
+	[GSCHED_NL_GROW] = '+', [GSCHED_NL_DONE] = ')',
+};
+
+struct heard {
+	char events[64];
+	bool lost;	/* ENOBUFS: some are missing */
+};
+
+static struct heard hear(int nl)
+{
+	static char buf[NL_BUF];
+	struct nlmsghdr *msg = (struct nlmsghdr *)buf;
+	struct heard h = { .lost = false };
+	struct nl_attrs attrs;
+	unsigned int n = 0, event;
+	ssize_t got;
+
+	for (;;) {
+		got = recv(nl, buf, sizeof(buf), MSG_DONTWAIT);
+		if (got < 0 && errno == ENOBUFS) {
+			h.lost = true;
+			continue;
+		}
+		if (got < 0 && errno == EAGAIN)
+			break;
+		event = 0;
+		if (got > 0) {
+			nl_attrs(msg, &attrs);
+			event = nl_u32(attrs.at[GSCHED_A_EVENT]);
+		}
+		h.events[n] = event < __GSCHED_NL_MAX && letter[event] ? letter[event] : '?';
+		n += n < sizeof(h.events) - 2;
+	}
+	return h;
+}
+
+/* Those of bands and windows come at other times as well: it takes so long here */
+static bool heard_all(const char *events, const char *expected)
+{
+	for (; *events; events++) {
+		if (*events == *expected)
+			expected++;
+		else if (!strchr("b-+", *events))
+			return false;
+	}
+	return !*expected;
+}
+
+static int count(const char *text, char c)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += *text == c;
+	return n;
+}
+
+/* Of an operation that failed in its middle: whatever came has gone */
+static bool heard_pairs(const char *events)
+{
+	static const char *const pairs[] = { "Dd", "Gg", "Cc", "()" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pairs); i++)
+		if (count(events, pairs[i][0]) != count(events, pairs[i][1]))
+			return false;
+	return !count(events, '?');
+}
+
+/*
+ * @expected: the events of @op. An event that cannot be sent is no reason for the operation to
+ * fail: where one is lost, that was the allocation which failed.
+ */
+static void sweep(struct __test_metadata *_metadata, const FIXTURE_DATA(failnth) *self,
+		  const char *what, const char *expected, int (*op)(void))
 {
 	bool fired = true;
-	int n, ret;
+	int n, i, ret, lost = 0;
 
+	for (i = 0; i < LISTENERS; i++)
+		hear(self->listener[i]);
 	for (n = 1; n < NTH_MAX && fired; n++) {
-		arm(nth, n);
+		arm(self->nth, n);
 		ret = op();
-		fired = disarm(nth);
+		fired = disarm(self->nth);
 		/* some allocations are tried again, or done without */
 		EXPECT_TRUE(ret == 0 || (fired && ret == -ENOMEM)) {
 			TH_LOG("%s: allocation %d failed, the operation returned %d", what, n, ret);
 		}
+		for (i = 0; i < LISTENERS; i++) {
+			struct heard h = hear(self->listener[i]);
+
+			lost += h.lost;
+			EXPECT_TRUE(h.lost ? fired && !ret :
+				    ret ? heard_pairs(h.events) : heard_all(h.events, expected)) {
+				TH_LOG("%s: allocation %d, returned %d: listener %d heard \"%s\"%s",
+				       what, n, ret, i, h.events, h.lost ? " and ENOBUFS" : "");
+			}
+		}
 	}
 	EXPECT_FALSE(fired);
 	EXPECT_GT(n, 2);
-	printf("# %s: %d allocations\n", what, n - 2);
+	EXPECT_EQ(*expected != '\0', lost > 0);
+	printf("# %s: %d allocations, %d times a listener missed an event\n", what, n - 2, lost);
 	fflush(stdout);
 }
 
-TEST_F(failnth, open_attach_submit)
+TEST_F_TIMEOUT(failnth, open_attach_submit, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "open, attach, submit", op_open_attach);
+	sweep(_metadata, self, "open, attach, submit", "C()c", op_open_attach);
 }
 
 /*
  * An attach that failed may be tried again on the same file, and finds its page in the state of a
  * new one
  */
-TEST_F(failnth, attach_again)
+TEST_F_TIMEOUT(failnth, attach_again, 600)
 {
 	const volatile struct gsched_arb_page *arb;
 	struct gsched_attach req;
@@ -407,67 +575,81 @@ TEST_F_TIMEOUT(failnth, attach_interrupts_a_dump, 600)
 	close(nl);
 }
 
-TEST_F(failnth, map)
+TEST_F_TIMEOUT(failnth, map, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "map", op_map);
+	sweep(_metadata, self, "map", "Cc", op_map);
 }
 
-TEST_F(failnth, device_add)
+TEST_F_TIMEOUT(failnth, device_add, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "add and delete a device", op_device);
+	sweep(_metadata, self, "add and delete a device", "Dd", op_device);
 }
 
-TEST_F(failnth, groups)
+TEST_F_TIMEOUT(failnth, groups, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "make, bind and remove a group", op_group);
+	sweep(_metadata, self, "make, bind and remove a group", "Gg", op_group);
 }
 
-TEST_F(failnth, complete_and_read)
+TEST_F_TIMEOUT(failnth, complete_and_read, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "read of an event, complete", op_complete);
+	sweep(_metadata, self, "quotas, read of an event, complete", "C(-+)()c", op_complete);
 }
 
-TEST_F(failnth, client_files)
+TEST_F_TIMEOUT(failnth, bands, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "files of a client", op_client_files);
+	sweep(_metadata, self, "two bands", "CbCcbc", op_bands);
 }
 
-TEST_F(failnth, device_files)
+TEST_F_TIMEOUT(failnth, client_files, 600)
+{
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self, "files of a client", "Cc", op_client_files);
+}
+
+TEST_F_TIMEOUT(failnth, device_files, 600)
 {
 	RETURN_IF_SKIPPED();
 	ASSERT_EQ(0, mkdir(CONFIG "/" DEV_NAME "/a", 0755));
-	sweep(_metadata, self->nth, "files of a device", op_device_files);
+	sweep(_metadata, self, "files of a device", "PPPP", op_device_files);
 	EXPECT_EQ(0, rmdir(CONFIG "/" DEV_NAME "/a"));
 }
 
-TEST_F(failnth, trigger)
+TEST_F_TIMEOUT(failnth, trigger, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "trigger on pressure", op_trigger);
+	sweep(_metadata, self, "trigger on pressure", "", op_trigger);
 }
 
-TEST_F(failnth, forced_delete)
+TEST_F_TIMEOUT(failnth, forced_delete, 600)
 {
 	RETURN_IF_SKIPPED();
-	sweep(_metadata, self->nth, "take a device from its client", op_forced_delete);
+	sweep(_metadata, self, "take a device from its client", "DC()cd", op_forced_delete);
 }
 
-TEST_F(failnth, dump)
+TEST_F_TIMEOUT(failnth, listen, 600)
 {
-	int nl = nl_open(), fd = gopen();
+	RETURN_IF_SKIPPED();
+	sweep(_metadata, self, "join the netlink groups", "", op_listen);
+}
+
+TEST_F_TIMEOUT(failnth, dump, 600)
+{
+	int nl = nl_open(), fd = gopen(), slot;
 
 	RETURN_IF_SKIPPED();
 	nl_id = nl_family(nl, NULL, NULL);
 	ASSERT_LT(0, nl_id);
 	close(nl);
 	ASSERT_EQ(0, attach(fd, 0));
-	ASSERT_EQ(0, submit(fd, 0, 1, 0));
-	sweep(_metadata, self->nth, "netlink dumps", op_dump);
+	/* more of them than one part of a dump has room for */
+	for (slot = 0; slot < GSCHED_SLOTS; slot++)
+		ASSERT_LE(0, submit(fd, slot, 1, GSCHED_SUBMIT_NOWAIT));
+	sweep(_metadata, self, "netlink dumps", "", op_dump);
 	close(fd);
 }
 

@@ -605,7 +605,7 @@ static int spender(int from, int to)
 }
 
 /* Memory that a process has the module take counts as its own: its cgroup's limit holds */
-TEST_F(strangers, memory_is_charged)
+TEST_F_TIMEOUT(strangers, memory_is_charged, 180)
 {
 	struct other o;
 
