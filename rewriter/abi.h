@@ -54,7 +54,8 @@
  *     rank's bit, unless another worker has come to the SM, which then keeps the rank. Then, with
  *     release semantics, done = atom.add(control.done, block-tasks that this worker ran). The
  *     worker that brings it to launch.blocks stamps stat.end_ns, stores stat.finished = seq, then
- *     opens the gate by a release: control.gate = seq.
+ *     opens the gate by a release: control.gate = seq. The block's other threads wait for it at a
+ *     barrier and end with it.
  *     With GSR_LAUNCH_TOGETHER a worker that found nothing more to do ends when none on its SM
  *     still runs: an SM serves its oldest warps first, so blocks of others that came to its
  *     place would stand still behind those.

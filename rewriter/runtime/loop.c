@@ -259,5 +259,6 @@ unsigned int gsr_loop(struct gsr_pass *p, struct gsr_function *f, const struct g
 	else if (r)
 		n += gsr_insert_text(p, f, NULL, load_word);
 	n += gsr_insert_text(p, f, NULL, tell_count);
+	n += gsr_insert_format(p, f, NULL, end_together, id);
 	return n + insert_cold_paths(p, f, r, ids);
 }
