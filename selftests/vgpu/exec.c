@@ -352,6 +352,11 @@ enum vgpu_fault vgpu_block_fault(const struct vgpu_block *b)
 	return b->fault;
 }
 
+unsigned int vgpu_block_ended(const struct vgpu_block *b)
+{
+	return b->n_warps - b->live_warps;
+}
+
 uint32_t exec_roll(struct vgpu_block *b)
 {
 	b->rng ^= b->rng << 13;

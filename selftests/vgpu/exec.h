@@ -92,6 +92,8 @@ enum vgpu_fault {
 	VGPU_FAULT_ASSERT, VGPU_FAULT_DEADLOCK, VGPU_FAULT_SYNC, VGPU_FAULT_RACE,
 };
 enum vgpu_fault vgpu_block_fault(const struct vgpu_block *b);
+/* Warps that have ended: a GPU gives their places away */
+unsigned int vgpu_block_ended(const struct vgpu_block *b);
 
 /* Bytes that malloc in kernels may give out at once, of all kernels of the process */
 extern size_t vgpu_heap_limit;

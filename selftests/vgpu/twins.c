@@ -507,15 +507,17 @@ static bool simulate(struct sim *s, struct vgpu_launch *l, unsigned int total, c
 			twins_stats.suspended += s->save->waiting_count > waiting;
 			waiting = s->save->waiting_count;
 		}
-		if (r == VGPU_RUNNING)
-			continue;
 		if (r == VGPU_FAULT) {
 			snprintf(why, size, "twin: %s", vgpu_block_error(s->worker[i]));
 			good = false;
-		} else if (s->together && !s->may_end[i] && !s->excluded[i]) {
-			snprintf(why, size, "a worker left SM %u before the others", s->sm[i]);
+		} else if (s->together && !s->may_end[i] && !s->excluded[i] &&
+			   vgpu_block_ended(s->worker[i])) {
+			snprintf(why, size, "%u warps left SM %u before the others",
+				 vgpu_block_ended(s->worker[i]), s->sm[i]);
 			good = false;
 		}
+		if (r == VGPU_RUNNING)
+			continue;
 		s->early += !s->ranges && launch_unclaimed(s->arg, s->control);
 		vgpu_block_free(s->worker[i]);
 		s->resident[s->sm[i]]--;
