@@ -28,8 +28,8 @@ assemble() { # PTX, architecture, file for "kernel registers" a line
 # Kernels whose threads meet: as many barriers in the machine code as in the PTX. One that the
 # assembler has made two of, at which lanes of a warp wait apart, hangs. The lowest nine bits of the
 # 16 bytes of a BAR are 0x11d (sm_75, sm_90, sm_120). For a barrier without .aligned there may be a
-# second one out of line (sm_80), where a warp that is apart comes together first: WARPSYNC, BAR,
-# RET.
+# second one, where a warp that is apart comes together first: WARPSYNC, BAR, RET out of line
+# (sm_80), or WARPSYNC, BAR, ENDCOLLECTIVE (sm_90, sm_120).
 cat >"$tmp/once.py" <<'EOF'
 import re, struct, sys
 ptx, elf = open(sys.argv[1]).read(), open(sys.argv[2], "rb").read()
@@ -45,8 +45,8 @@ for s in sections:
         code = elf[s[4]:s[4] + s[5]]
         ops = [word & 0xfff for word, _ in struct.iter_unpack("<QQ", code)]
         bars = [i for i, op in enumerate(ops) if op & 0x1ff == 0x11d]
-        made[name(s)[6:]] = sum(not (0x948 in ops[i - 2:i] and 0x950 in ops[i + 1:i + 4])
-                                for i in bars)
+        made[name(s)[6:]] = sum(not (0x948 in ops[i - 3:i] and
+                                     {0x950, 0x91b} & set(ops[i + 1:i + 4])) for i in bars)
 bad = False
 for entry in re.split(r"\.entry\s+", ptx)[1:]:
     kernel, body = re.match(r"[\w$]+", entry).group(), entry.split("\n}", 1)[0]
