@@ -606,13 +606,16 @@ static CUresult launch_unmanaged(const struct gi_launch *l, struct gi_ctx *cx)
 
 /*
  * Somebody more important may have SMs held for its blocks, which go to single free places on other
- * SMs all the same.
+ * SMs all the same. Who a kernel waits for may need such a place.
  */
-static uint32_t leave_together(const struct gi_client *c)
+static uint32_t leave_together(const struct gi_client *c, const struct gi_slot *s)
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->top_priority) > gi_load(&h->priority) ? GSR_LAUNCH_TOGETHER : 0;
+	return gi_load(&h->top_priority) > gi_load(&h->priority) &&
+			       !(s->form && s->form->kernel.waits) ?
+		       GSR_LAUNCH_TOGETHER :
+		       0;
 }
 
 static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
@@ -628,7 +631,7 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.seq = s->seq, .weight = s->weight, .poll_quarter = GI_POLL_NS / 4,
 		.fetch_ns = GI_FETCH_NS, .fetch_max = GI_FETCH_MAX, .workers = c->sms * s->m,
-		.flags = c->dispatch | leave_together(c),
+		.flags = c->dispatch | leave_together(c, s),
 		.last_warp = (l->block[0] * l->block[1] * l->block[2] - 1) / 32,
 	};
 	gi_ranges_use(s, slot);
