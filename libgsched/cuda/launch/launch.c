@@ -612,10 +612,9 @@ static uint32_t leave_together(const struct gi_client *c, const struct gi_slot *
 {
 	const struct gsched_arb_header *h = &c->arb->header;
 
-	return gi_load(&h->top_priority) > gi_load(&h->priority) &&
-			       !(s->form && s->form->kernel.waits) ?
-		       GSR_LAUNCH_TOGETHER :
-		       0;
+	if (s->form && s->form->kernel.waits)
+		return 0;
+	return gi_load(&h->top_priority) > gi_load(&h->priority) ? GSR_LAUNCH_TOGETHER : 0;
 }
 
 static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s, unsigned int slot,
