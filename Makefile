@@ -114,7 +114,7 @@ check-built:
 	@$(call run_tests,$(TESTS))
 
 # Without those that take ten seconds and more each, but for the interposer's
-SLOW_TESTS = $(addprefix $(B)/test/,rewriter-cli bench-bands corpus-vgpu fuzz-twins demo-daemon-drv libgsched/stopped) \
+SLOW_TESTS = $(addprefix $(B)/test/,bench-bands corpus-vgpu fuzz-twins demo-daemon-drv libgsched/stopped) \
 	$(B)/tests/core-simulate $(addprefix $(B)/selftests/gschedd/,qos scope windows)
 QUICK_TESTS = $(filter-out $(SLOW_TESTS),$(FAST_TESTS))
 

@@ -17,6 +17,7 @@
 #include "gschedd.h"
 
 #define FDS_A_CONN	4	/* the socket, an image, and two of a reply */
+#define UNREADY		".new"	/* added to a socket's name until it listens */
 
 static struct source listener = { .fd = -1 };
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -107,16 +108,19 @@ static int is_listening(const char *path)
 
 int listen_open(const char *path)
 {
+	struct sockaddr_un unready = { .sun_family = AF_UNIX };
 	char *dir;
 	int dir_fd, err = 0, fd;
 	mode_t mask;
 
-	if (strlen(path) >= sizeof(addr.sun_path)) {
+	if (strlen(path) + strlen(UNREADY) >= sizeof(addr.sun_path)) {
 		say(LOG_ERROR, "%s: longer than %zu bytes, which is all a socket's address can "
-		    "hold; choose a shorter path", path, sizeof(addr.sun_path) - 1);
+		    "hold; choose a shorter path", path,
+		    sizeof(addr.sun_path) - sizeof(UNREADY));
 		return -ENAMETOOLONG;
 	}
 	strcpy(addr.sun_path, path);
+	stpcpy(stpcpy(unready.sun_path, path), UNREADY);
 	set_limits();
 
 	dir = strdup(path);
@@ -146,10 +150,14 @@ int listen_open(const char *path)
 		err = -errno;
 		goto out;
 	}
-	/* permissions depend on the peer's identity, not on the file's mode */
+	/*
+	 * permissions depend on the peer's identity, not on the file's mode; under its name only once
+	 * it listens: who waits for the name may connect then
+	 */
 	mask = umask(0111);
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128) ||
-	    lstat(path, &made)) {
+	unlink(unready.sun_path);
+	if (bind(fd, (struct sockaddr *)&unready, sizeof(unready)) || listen(fd, 128) ||
+	    rename(unready.sun_path, path) || lstat(path, &made)) {
 		err = -errno;
 		say(LOG_ERROR, "%s: %m", path);
 	}

@@ -10,8 +10,8 @@ check-san:
 	+@$(SAN_BUILD) all $(SAN_ALL)
 	@$(call run_tests,$(SAN_ALL))
 
-# In check: without those that take more than some seconds. All that is random in them is seeded.
-SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv,$(SAN_ALL))
+# In check: without those that take minutes. All that is random in them is seeded.
+SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv %/windows,$(SAN_ALL))
 TESTS += $(SAN_SOME)
 $(SAN_SOME): build-san ;
 build-san:

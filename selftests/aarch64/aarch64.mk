@@ -9,7 +9,7 @@ AARCH64_RUNS := $(addprefix $(AARCH64)/, \
 	$(addprefix test/rewriter-,image program fnptrs) \
 	$(addprefix test/vgpu-,exec exec-alu exec-async exec-mma exec-tex) \
 	$(addprefix selftests/gschedd/,arbiter bands groups lifecycle state) \
-	$(addprefix test/libgsched/,tune code slice streams) test/corpus test/end-to-end)
+	$(addprefix test/libgsched/,tune code slice) test/corpus test/end-to-end)
 AARCH64_NEEDS := $(patsubst $(B)/%,$(AARCH64)/%,$(LIBS)) \
 	$(addprefix $(AARCH64)/,bin/gschedd bin/gschedctl bin/gsrewrite lib/bundle/.copied \
 	lib/libexec-qemu.so root/etc/ld.so.cache) $(AARCH64_RUNS)

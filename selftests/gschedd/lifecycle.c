@@ -6,18 +6,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "harness.h"
+
+/* What has happened to the socket's name, IN_CREATE and so on. */
+static uint32_t seen(int watch)
+{
+	const char *name = strrchr(sock_path, '/') + 1;
+	_Alignas(struct inotify_event) char text[4096];
+	const struct inotify_event *e;
+	uint32_t all = 0;
+	ssize_t n, at;
+
+	while ((n = read(watch, text, sizeof(text))) > 0)
+		for (at = 0; at < n; at += (ssize_t)(sizeof(*e) + e->len)) {
+			e = (const struct inotify_event *)(text + at);
+			if (e->len && !strcmp(e->name, name))
+				all |= e->mask;
+		}
+	return all;
+}
 
 static void sockets(void)
 {
 	struct stat st;
 	int fd;
 
+	test_dir();
+	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	inotify_add_watch(fd, dir, IN_CREATE | IN_MOVED_TO);
 	daemon_start("--device", DEVICE, NULL);
 	ok(!stat(sock_path, &st) && S_ISSOCK(st.st_mode), "ready: the socket is there");
+	is(seen(fd), IN_MOVED_TO, "and was not before it could be connected to");
+	close(fd);
 	is(daemon_spawn("--log-level", "error", NULL), 1, "a second one on the same socket fails");
 	close(peer());
 	ok(true, "and the first one still serves");

@@ -82,7 +82,7 @@ ok $? "a target, and others beside it: a plan is in force"
 first
 ok $? "it comes first, without a quota"
 # some dozens of requests, then eight for each step down
-wait_for 180 planned 'web == 1 && a + b == 7'
+wait_for 400 planned 'web == 1 && a + b == 7'
 ok $? "a target of ten seconds: one SM is enough, the others share the rest"
 wait_for 30 qos '.state == "met" and .latency_us > 0'
 ok $? "status: it is met"

@@ -13,10 +13,13 @@ $(B)/test/rewriter-verify: $(call objs,$(addprefix selftests/fuzz/gen/,tree.c ke
 $(B)/test/rewriter-describe: $(call objs,rewriter/tools/json.c)
 $(B)/test/rewriter-describe: RW_TEST_LIBS := -lcjson
 
-$(B)/test/rewriter-cli: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
+$(B)/test/rewriter-cli: selftests/rewriter/cli.sh $(B)/bin/gsrewrite
+$(B)/test/rewriter-ptxas: selftests/rewriter/ptxas.sh $(B)/bin/gsrewrite
+$(B)/test/rewriter-cli $(B)/test/rewriter-ptxas:
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nexec %s %s\n' $< $(B)/bin/gsrewrite >$@
 	@chmod +x $@
+TESTS += $(B)/test/rewriter-ptxas
 
 $(B)/test/rewriter-fragments: selftests/rewriter/fragments.sh
 	@mkdir -p $(@D)

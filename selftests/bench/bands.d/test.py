@@ -393,7 +393,8 @@ def test_at_once():
     only = 'test "$(ls "${1%/*}" | grep -c "^request.*out")" -le 2 || exit 6; ' + GO + "exit 7"
     got = without_gpu(dict.fromkeys(("a", "b", "c"), only), at_once=2)
     assert all("status 7" in r["reason"] for r in got.values()), got
-    got = without_gpu(dict.fromkeys(("a", "b", "c"), "sleep 0.2; " + only))
+    more = "for i in $(seq 100); do " + only.replace(GO + "exit 7", "sleep 0.1; done; exit 7")
+    got = without_gpu(dict.fromkeys(("a", "b", "c"), more))
     assert all("status 6" in r["reason"] for r in got.values()), got
 
 

@@ -18,7 +18,7 @@ $(B)/test/fuzz-twins: $(call objs,$(addprefix selftests/fuzz/gen/,test-twins.c r
 
 $(B)/test/fuzz-twins-share: $(B)/test/fuzz-twins
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 2000\n' $< >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 1000\n' $< >$@
 	@chmod +x $@
 
 # Kernels whose lanes came apart with unequal budgets: two votes that not all lanes reached
