@@ -5,6 +5,7 @@
  * app.c on vgpu, with the stand-in arbiter.
  */
 #include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -243,33 +244,77 @@ static void charged(void)
 	fake_stop(&f);
 }
 
-/* How often the program's agent has slept; 0: it has none */
-static unsigned long naps(pid_t pid)
+/* The program's agent; 0: it has none */
+static pid_t agent_of(pid_t pid)
 {
-	char path[64], line[128];
-	unsigned long n = 0;
+	char path[64], name[32];
 	struct dirent *task;
-	bool agent = false;
+	pid_t agent = 0;
 	FILE *file;
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
-	while (tasks && !n && (task = readdir(tasks))) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)pid, task->d_name);
+	while (tasks && !agent && (task = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", (int)pid, task->d_name);
 		file = fopen(path, "re");
-		while (file && fgets(line, sizeof(line), file)) {
-			if (!strncmp(line, "Name:", 5))
-				agent = strstr(line, "gsched-agent");
-			else if (agent && !strncmp(line, "voluntary_ctxt_switches:", 24))
-				n = strtoul(line + 24, NULL, 10);
-		}
+		if (file && fgets(name, sizeof(name), file) && !strcmp(name, "gsched-agent\n"))
+			agent = (pid_t)strtol(task->d_name, NULL, 10);
 		if (file)
 			fclose(file);
 	}
 	if (tasks)
 		closedir(tasks);
+	return agent;
+}
+
+/* How often the program's agent has slept; 0: it has none */
+static unsigned long naps(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)agent_of(pid));
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, "voluntary_ctxt_switches:", 24))
+			n = strtoul(line + 24, NULL, 10);
+	if (file)
+		fclose(file);
 	return n;
+}
+
+/* One that spins until its kernel has ended keeps no processor from the agent */
+static void real_time(void)
+{
+	static const char what[] = "the agent of a program with real-time priority comes before it";
+	static char *const single[] = { "single", NULL };
+	struct sched_param param = { .sched_priority = 10 }, agent = { 0 };
+	pid_t tid;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 2;
+	if (sched_setscheduler(0, SCHED_FIFO, &param)) {
+		skip(what, "no right to it");
+		fake_stop(&f);
+		return;
+	}
+	start(&r, true, single);
+	param.sched_priority = 0;
+	sched_setscheduler(0, SCHED_OTHER, &param);
+	if (says(&r, "launched\n") && f.cl)
+		becomes_64(&f.cl->header.paced_ns, 1);
+	tid = agent_of(r.pid);
+	if (tid)
+		sched_getparam(tid, &agent);
+	ok(agent.sched_priority == 11 && sched_getscheduler(tid) == SCHED_FIFO, "%s: %d, not 10",
+	   what, agent.sched_priority);
+	tell(&r, "1");
+	finish(&r);
+	fake_stop(&f);
 }
 
 /* What a launch took is charged when it has ended, whether another one comes or not */
@@ -359,6 +404,7 @@ int main(void)
 	dependents();
 	charged();
 	charged_at_end();
+	real_time();
 	device_end();
 	return done();
 }

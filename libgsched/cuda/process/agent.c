@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -90,6 +91,22 @@ static bool depends_on_arbiter(const struct gi_client *c)
 	return false;
 }
 
+/*
+ * A real-time thread may spin until its kernel has ended, on the one processor that both may use.
+ * With the priority that it inherits the agent would not run meanwhile, and launch no wing.
+ */
+static void come_before_spinners(void)
+{
+	struct sched_param param;
+	int policy;
+
+	if (pthread_getschedparam(pthread_self(), &policy, &param) ||
+	    (policy != SCHED_FIFO && policy != SCHED_RR))
+		return;
+	param.sched_priority++;
+	pthread_setschedparam(pthread_self(), policy, &param);
+}
+
 static void *agent_main(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -99,6 +116,7 @@ static void *agent_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "gsched-agent");
 	prctl(PR_SET_TIMERSLACK, 1000);
+	come_before_spinners();
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	for (;;) {
 		struct pollfd fds[] = { { .fd = c->tasks->wake, .events = POLLIN },
