@@ -523,7 +523,11 @@ TEST_F(refused, sizes_of_calls)
 		req.bytes[calls[i].size + 7] = 1;
 		refuse_call(_metadata, self, self->fd, calls[i].nr, &req, sizeof(req), E2BIG,
 			    "tail");
+		req.size = 1 << 30;
+		refuse_call(_metadata, self, self->fd, calls[i].nr, &req, sizeof(req), E2BIG,
+			    "huge");
 		REFUSED("null", -EFAULT, xioctl(self->fd, calls[i].nr, NULL));
+		REFUSED("kernel", -EFAULT, xioctl(self->fd, calls[i].nr, (void *)-8UL));
 	}
 }
 
