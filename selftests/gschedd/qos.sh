@@ -61,9 +61,10 @@ expect 1 "process $planner plans it already" "a second planner" "$ctl" qos
 policy hpf
 ok $? "and the policy is as it was"
 
-# In QEMU a tenth of the work takes as long. Requests follow each other, which makes a quota useful.
+# In QEMU a thirtieth of the work takes as long. Requests follow each other, which makes a quota
+# useful.
 iters=600
-[ "$BACKEND" = daemon ] || iters=60
+[ "$BACKEND" = daemon ] || iters=20
 requests=("$B/programs/latency-drv" --blocks 128 --threads 32 --iters "$iters" --period-us 1000
 	--requests 1000000)
 "$ctl" run --group web -- "${requests[@]}" >"$OUT/web" 2>&1 &

@@ -244,6 +244,27 @@ static void charged(void)
 	fake_stop(&f);
 }
 
+/*
+ * A kernel ends when the host says so, which it does once twelve others that it launches meanwhile
+ * have ended. Each would be held for a second otherwise, and the kernel be on the GPU as long.
+ */
+static void fed_by_the_host(void)
+{
+	static char *const twice[] = { "beside", "beside", NULL };
+	uint64_t ns = UINT64_MAX;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_FREE);
+	f.flags = GSCHED_ARB_ALONE;
+	f.share = GSCHED_SHARE_ALL / 4;
+	run(true, twice, &r);
+	if (f.cl)
+		ns = f.cl->header.paced_ns;
+	ok(!r.status && ns < 8000000000, "a kernel that waits for others is not held up by its "
+	   "share of time: charged %llu ns", (unsigned long long)ns);
+	fake_stop(&f);
+}
+
 /* The program's agent; 0: it has none */
 static pid_t agent_of(pid_t pid)
 {
@@ -403,6 +424,7 @@ int main(void)
 	graphs();
 	dependents();
 	charged();
+	fed_by_the_host();
 	charged_at_end();
 	real_time();
 	device_end();

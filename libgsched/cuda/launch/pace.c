@@ -10,6 +10,8 @@
 #define HOLD_US		100	/* poll interval for conditions of other threads and processes */
 #define BOUND_US	20	/* poll interval for our own events */
 #define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
+#define STUCK_NS	100000000	/* work in flight for so long may wait for other streams */
+#define STUCK_FACTOR	8	/* and for so many times what it is known to take */
 #define IDLE_NS		2000000	/* idle: so long without a launch and nothing in flight */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
 #define TAIL_NS		500000	/* GPU time that may follow the last event of such a batch */
@@ -450,11 +452,41 @@ static unsigned int count_unfinished(struct gi_pacer *p)
 }
 
 /*
+ * Whether a kernel in flight may be waiting for what this launch starts or for what the program
+ * does behind it, as one that the host feeds until it tells it to end. Then holding launches saves
+ * nothing: the time that passes is charged. What waits in the launch's own stream is not that
+ * kernel, or would have to end first.
+ */
+static bool holds_up(const struct gi_pacer *p, const struct gi_ctx *cx, const struct gi_launch *l,
+		     uint64_t now)
+{
+	bool stuck = false;
+	uint64_t id = 0;
+	unsigned int i, k;
+
+	for (i = 0; i < p->pending; i++) {
+		const struct gi_batch *b = &p->batch[(p->first + i) % GI_BATCHES];
+		uint64_t age = now - b->opened_ns;
+
+		if (age < STUCK_NS || !on_device(b))
+			continue;
+		stuck = stuck || b->unmeasured || age / STUCK_FACTOR > b->expected_ns;
+		id = id ? id : gi_stream_id(cx, l->stream);
+		for (k = 0; k < b->streams && b->cx == cx; k++)
+			if (b->stream[k] == id &&
+			    gi_real.cuEventQuery(b->end[k]) == CUDA_ERROR_NOT_READY)
+				return false;
+	}
+	return stuck;
+}
+
+/*
  * @open_since: since when only work in flight and the share hold this launch back; 0: something
  * else does
  */
-static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t debt,
-		   uint64_t bound, uint64_t now, uint64_t *open_since, useconds_t *nap)
+static bool may_go(struct gi_client *c, struct gi_pacer *p, const struct gi_ctx *cx,
+		   const struct gi_launch *l, bool shared, int64_t debt, uint64_t bound,
+		   uint64_t now, uint64_t *open_since, useconds_t *nap)
 {
 	*nap = HOLD_US;
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED) {
@@ -465,10 +497,11 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, bool shared, int64_t
 	if (!*open_since)
 		*open_since = now;
 	if (shared && !share_affords(c, p, debt, now))
-		return p->pending && now - *open_since > BOUND_NS;
+		return p->pending &&
+		       (now - *open_since > BOUND_NS || holds_up(p, cx, l, now));
 	/* the open batch is one of the two that may be in flight */
 	return !bound || p->pending < 2 || p->open || count_unfinished(p) < 2 ||
-	       now - *open_since > BOUND_NS;
+	       now - *open_since > BOUND_NS || holds_up(p, cx, l, now);
 }
 
 /*
@@ -590,8 +623,8 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		 * on credit and then make one wait long.
 		 */
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
-		       may_go(c, p, shared, l->dependent && !since ? IN_FLIGHT_NS : 0, bound, now,
-			      &open_since, &nap);
+		       may_go(c, p, cx, l, shared, l->dependent && !since ? IN_FLIGHT_NS : 0,
+			      bound, now, &open_since, &nap);
 		if (goes && unseen)
 			charge_unrecorded(c, p, key, now);
 		else if (goes)
