@@ -11,7 +11,7 @@
 #define BOUND_US	20	/* poll interval for our own events */
 #define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
 #define STUCK_NS	100000000	/* work in flight for so long may wait for other streams */
-#define STUCK_FACTOR	8	/* and for so many times what it is known to take */
+#define STUCK_FACTOR	2	/* and for so many times what it is known to take */
 #define IDLE_NS		2000000	/* idle: so long without a launch and nothing in flight */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
 #define TAIL_NS		500000	/* GPU time that may follow the last event of such a batch */

@@ -337,6 +337,9 @@ def in_process(session, args, data, change=lambda bench: None):
         bench = experiments.Bench(session, argparse.Namespace(**usual | args), data, lambda: None)
         change(bench)
         bench.pair()
+        until = time.monotonic() + 10  # what was killed takes a moment to be gone
+        while session.leftovers() and time.monotonic() < until:
+            time.sleep(0.05)
         expect(session.leftovers(), [])
     finally:
         session.close()
