@@ -3,7 +3,7 @@
 #   LIBS PROGS   what `all` builds          TESTS       what `check` runs (executables that print TAP)
 #   FAST_TESTS   the part of TESTS that needs no QEMU: check-fast runs the quick ones
 #   ALONE        patterns of those tests that measure time: they run alone, the others as many at a
-#                time as there are processors
+#                time as there are processors, LONG ones first
 #   LINT         phony targets of `lint`    BENCH       executables that `bench` runs
 .DEFAULT_GOAL := all
 MAKEFLAGS += -r --no-print-directory
@@ -56,11 +56,13 @@ PROGS :=
 TESTS :=
 FAST_TESTS :=
 ALONE :=
+LONG :=
 LINT :=
 BENCH :=
 
-# $(call run_tests,TESTS)
-run_tests = selftests/run-tests $(filter-out $(ALONE),$(1)) --alone $(filter $(ALONE),$(1))
+# $(call run_tests,TESTS): those of LONG first, so that none of them is the last one
+run_tests = selftests/run-tests $(filter $(LONG),$(1)) $(filter-out $(ALONE) $(LONG),$(1)) \
+	--alone $(filter $(ALONE),$(1))
 
 # $(call objs,a.c b.c): their object files
 objs = $(patsubst %.S,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))

@@ -34,7 +34,7 @@ GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups 
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 # They wait for what gschedd does in time
-ALONE += %/test/qos-module $(addprefix %/selftests/gschedd/,arbiter bands groups users state \
+ALONE += $(B)/test/qos-module $(addprefix $(B)/selftests/gschedd/,arbiter bands groups users state \
 	rewrite lifecycle mps mps-ctl nvml scope qos windows)
 
 $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz mps nvml): \

@@ -128,9 +128,7 @@ build/test/qemu-debug-fuzz: build/test/qemu-debug
 	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 120\n' >$@
 	@chmod +x $@
 TESTS += $(KMOD_DEBUG_TESTS)
-# A guest has two processors
-ALONE += %/test/qemu-debug %/test/qemu-debug-fuzz %/test/qemu-calls %/test/qemu-systemd \
-	$(KMOD_QEMU_TESTS)
+LONG += build/test/qemu-debug
 
 # These alone. check-kcsan: on a kernel that finds data races, which is another one to build.
 # check-arm64: on one for arm64, with pages of PAGE_KIB (4, 16 or 64).

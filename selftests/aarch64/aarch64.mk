@@ -17,7 +17,6 @@ build-aarch64:
 	+@$(MAKE) CROSS=aarch64 $(AARCH64_NEEDS)
 $(AARCH64_RUNS): build-aarch64 ;
 TESTS += $(AARCH64_RUNS)
-ALONE += $(AARCH64)/test/end-to-end
 
 check-aarch64: deps
 	+@$(MAKE) build-aarch64

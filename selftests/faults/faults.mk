@@ -14,4 +14,4 @@ $(B)/test/faults-gpu: selftests/faults/test-gpu $(FAULTS)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s\n' $(B) $< >$@
 	@chmod +x $@
 TESTS += $(B)/test/faults $(B)/test/faults-gpu
-ALONE += %/test/faults %/test/faults-gpu
+ALONE += $(B)/test/faults $(B)/test/faults-gpu

@@ -39,7 +39,7 @@ $(B)/test/forms: selftests/forms/run $(FORMS)/drv $(FORMS)/kernels.ptx
 	@printf '{ echo "1..0 # SKIP no python3"; exit; }\nB=%s exec %s --short\n' $(B) $< >>$@
 	@chmod +x $@
 TESTS += $(B)/test/forms
-ALONE += %/test/forms %/test/forms-programs
+ALONE += $(B)/test/forms $(B)/test/forms-programs
 
 $(B)/test/forms-programs: selftests/forms/test-programs selftests/forms/run $(FORMS)/drv \
 	$(FORMS)/kernels.ptx

@@ -4,7 +4,7 @@ LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass 
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
 # all that run programs
-ALONE += $(addprefix %/test/libgsched/,client slots interposer accounting modules loads streams \
+ALONE += $(addprefix $(B)/test/libgsched/,client slots interposer accounting modules loads streams \
 	temporal stopped devices bands)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
 LG_REWRITER := $(call objs,selftests/libgsched/rewriter.c)

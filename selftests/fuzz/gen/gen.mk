@@ -4,7 +4,7 @@
 GEN_SRCS := $(addprefix selftests/fuzz/gen/,tree.c kernel.c statements.c leaves.c sync.c \
 	functions.c)
 PROGS += $(B)/bench/gsr-gen
-TESTS += $(B)/test/fuzz-twins $(B)/test/fuzz-twins-share
+TESTS += $(B)/test/fuzz-twins
 FAST_TESTS += $(B)/test/fuzz-twins
 
 $(B)/bench/gsr-gen: $(call objs,selftests/fuzz/gen/gsr-gen.c $(GEN_SRCS))
@@ -16,11 +16,6 @@ $(B)/test/fuzz-twins: $(call objs,$(addprefix selftests/fuzz/gen/,test-twins.c r
 		$(VGPU_EXEC_LIBS)
 	$(VGPU_EXEC_LINK)
 
-$(B)/test/fuzz-twins-share: $(B)/test/fuzz-twins
-	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 1000001 --count 1000\n' $< >$@
-	@chmod +x $@
-
 # Kernels whose lanes came apart with unequal budgets: two votes that not all lanes reached
 TESTS += $(B)/test/fuzz-twins-again
 $(B)/test/fuzz-twins-again: $(B)/test/fuzz-twins
@@ -30,7 +25,7 @@ $(B)/test/fuzz-twins-again: $(B)/test/fuzz-twins
 
 # Whole programs under gschedd --policy chaos
 TESTS += $(B)/test/chaos
-ALONE += %/test/chaos
+ALONE += $(B)/test/chaos
 $(B)/test/chaos: selftests/fuzz/gen/chaos $(B)/bench/gsr-gen $(B)/programs/launches-drv
 	@mkdir -p $(@D)
 	$(call Q,GEN)printf '#!/bin/sh\nB=%s exec %s "$$@"\n' $(B) $< >$@
