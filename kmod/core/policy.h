@@ -134,6 +134,7 @@ struct gsc_wfq_band {
 
 struct gsc_wfq_device {
 	u64 round, vtime;		/* likewise, of turns */
+	u64 at;				/* time of the last decision */
 };
 
 struct gsc_corun_band {

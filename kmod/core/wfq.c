@@ -22,7 +22,8 @@
  * program whose kernels come one at a time would lose its turn at the end of each.
  *
  * Bands have time slices by weight, as under ffs. Where only one at a time can have the device
- * (temporal mode), the band with the smallest virtual time has it, by the same rules.
+ * (temporal mode), the band with the smallest virtual time has it, by the same rules. While it has
+ * the device nobody else does, so it is charged for that time, however little of it is used.
  */
 #include "decide.h"
 
@@ -425,7 +426,7 @@ static u64 band_pace(const struct gsc_band *band, u64 weights)
 static void prepare_turns(struct gsc_device *dev, u64 quantum)
 {
 	struct gsc_wfq_device *turns = &dev->data.wfq;
-	u64 least = U64_MAX, weights = 0, last = turns->round;
+	u64 least = U64_MAX, weights = 0, last = turns->round, ns;
 	const struct gsc_task *first;
 	struct gsc_wfq_band *state;
 	struct gsc_band *band;
@@ -436,12 +437,15 @@ static void prepare_turns(struct gsc_device *dev, u64 quantum)
 			weights += band->weight;
 	list_for_each_entry(band, &dev->busy, busy) {
 		state = &band->data.wfq;
-		state->turn_vtime +=
-			virtual_ns(take_used(&state->used, device_units(dev)), state->pace);
+		ns = take_used(&state->used, device_units(dev));
+		if (last && band == dev->turn)
+			ns = max(ns, dev->now - turns->at);
+		state->turn_vtime += virtual_ns(ns, state->pace);
 		state->fresh = !last || state->turn_round != last;
 		if (!state->fresh && gsc_first_wanting(band))
 			least = min(least, state->turn_vtime);
 	}
+	turns->at = dev->now;
 	if (least != U64_MAX)
 		turns->vtime = max(turns->vtime, least);
 	list_for_each_entry(band, &dev->busy, busy) {
