@@ -22,7 +22,8 @@ void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct
 /*
  * Whose turn is next among equals goes by virtual time (WFQ), since the length of a turn has
  * limits: a band of a small weight has shorter turns only down to TURN_NS_MIN, and then fewer. What
- * a band did not use while it had no work is lost.
+ * a band did not use while it had no work is lost. Nobody else may launch while it drains, so that
+ * counts as its turn, too.
  */
 static u64 start_tag(const struct gsc_device *dev, const struct gsc_band *band)
 {
@@ -73,7 +74,7 @@ static u64 turn_length(const struct gsc_device *dev, const struct gsc_band *hold
 	return min(max(ns, TURN_NS_MIN), TURN_NS_MAX);
 }
 
-/* What a turn of @length, at most 10^8, adds to the virtual time: centuries until that wraps */
+/* What @length, at most GSC_DRAIN_NS, adds to the virtual time: centuries until that wraps */
 static u64 charge_of(const struct gsc_band *band, u64 length)
 {
 	return div64_u64(length * GSC_BAND_WEIGHT_SCALE, max_t(u64, band->weight, 1));
@@ -115,6 +116,20 @@ static struct gsc_band *holder_after(const struct gsc_device *dev, const struct 
 	return other && other->priority == last->priority ? other : next;
 }
 
+static void begin_drain(struct gsc_device *dev)
+{
+	dev->drain = dev->turn;
+	dev->drain_until = dev->now + GSC_DRAIN_NS;
+}
+
+static void end_drain(struct gsc_device *dev)
+{
+	u64 left = dev->drain_until - min(dev->drain_until, dev->now);
+
+	dev->drain->vtime += charge_of(dev->drain, GSC_DRAIN_NS - left);
+	dev->drain = NULL;
+}
+
 /* Returns the band that the turn would go to */
 static struct gsc_band *update_holder(struct gsc_device *dev)
 {
@@ -123,7 +138,7 @@ static struct gsc_band *update_holder(struct gsc_device *dev)
 
 	if (dev->drain && (!dev->drain->lower || dev->drain->activity != GSCHED_ACTIVITY_BUSY ||
 			   dev->drain_until <= dev->now))
-		dev->drain = NULL;
+		end_drain(dev);
 	if (dev->turn && !gsc_contends(dev->turn))
 		dev->turn = NULL;
 	rival = holder_after(dev, last);
@@ -132,10 +147,8 @@ static struct gsc_band *update_holder(struct gsc_device *dev)
 	} else if (dev->turn && rival &&
 		   (rival->priority > dev->turn->priority ||
 		    (rival->priority == dev->turn->priority && dev->turn_end <= dev->now))) {
-		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY) {
-			dev->drain = dev->turn;
-			dev->drain_until = dev->now + GSC_DRAIN_NS;
-		}
+		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY)
+			begin_drain(dev);
 		dev->turn = NULL;
 		if (!dev->drain)
 			begin_turn(dev, rival);
