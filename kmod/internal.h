@@ -67,7 +67,7 @@ struct gsched_trigger;
  * @dev: the device, on which the group holds a reference
  * @node: in gsched_device.groups (lock)
  * @user: who made it, as gsched_current_user()
- * @cgroup: the cgroup v2 subtree bound to it, or NULL (lock)
+ * @cgroup: the cgroup v2 subtree bound to it, or one of that path that was removed, or NULL (lock)
  * @bound: in gsched_device.bound, while it has a @cgroup (lock)
  * @shown: the dump of netlink that holds the lock shows it (lock)
  */
