@@ -310,6 +310,19 @@ int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *c
 			       config_item_name(&group->cg.cg_item));
 }
 
+/* What gsched_group_path() needs for all of it, 1792 bytes at most */
+size_t gsched_group_path_size(const struct gsc_group *core)
+{
+	size_t size = core->parent ? 0 : 2;
+	struct gsched_group *group;
+
+	for (; core->parent; core = core->parent) {
+		group = container_of(core, struct gsched_group, own);
+		size += strlen(config_item_name(&group->cg.cg_item)) + 1;
+	}
+	return size;
+}
+
 /* From the end of the path up: however long it is, no copy is needed */
 static bool has_path(const struct gsc_group *core, const char *path, size_t len)
 {

@@ -289,6 +289,7 @@ int gsched_configfs_add(struct gsched_device *dev);
 void gsched_configfs_del(struct gsched_device *dev);
 int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf,
 		      size_t size);
+size_t gsched_group_path_size(const struct gsc_group *core);
 struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len);
 
 /* bind.c: which group a process belongs to */
