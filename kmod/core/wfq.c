@@ -153,7 +153,7 @@ static void add_client(struct queues *queues, const struct gsc_client *client, u
 		queues->n++;
 	}
 	queue->n++;
-	queue->want += client->demand;
+	queue->want += min(client->demand, client->own.max);
 	add_weight(group, GSC_WEIGHT_DEFAULT, band, stamp);
 }
 
