@@ -428,16 +428,25 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
 	return len;
 }
 
-/* The group goes away */
+/*
+ * The group goes away. Processes that were put into it are in the one above: who was delegated that
+ * may remove the group, but does not get out of what limits both. A top group's are free.
+ */
 void gsched_bind_drop(struct gsched_group *group)
 {
+	struct gsc_group *up = group->core->parent;
 	struct gsched_binding *binding, *next;
 	struct cgroup *cgroup = group->cgroup;
 
 	lockdep_assert_held(&group->dev->lock);
-	list_for_each_entry_safe(binding, next, &group->dev->bindings, node)
-		if (binding->group == group)
+	list_for_each_entry_safe(binding, next, &group->dev->bindings, node) {
+		if (binding->group != group)
+			continue;
+		if (up && up->parent)
+			binding->group = group_of(group->dev, up);
+		else
 			binding_free(binding);
+	}
 	bind_cgroup(group, NULL);
 	if (cgroup)
 		cgroup_put(cgroup);

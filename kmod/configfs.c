@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/kernel/config/gsched/<device>/: the quota groups. A device's directory is its root group;
- * mkdir makes a group below, rmdir drops one: its processes then belong to whatever group is still
- * bound to them, the root at last.
+ * mkdir makes a group below, rmdir drops one: processes that were put into it are then in the group
+ * above; those of its cgroup belong to whatever group is still bound to them, the root at last.
  *
  * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's,
  * owner is owner.c's. Beside the devices there is the file features.

@@ -399,7 +399,7 @@ TEST_F(config, procs_binds_what_is_forked)
 	EXPECT_EQ(0, status);
 }
 
-/* rmdir of a group with a client in it: the client belongs to what is left */
+/* rmdir of a group with a client in it: the client belongs to the one above */
 TEST_F(config, rmdir_with_a_client)
 {
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
@@ -407,6 +407,10 @@ TEST_F(config, rmdir_with_a_client)
 	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
 	GROUP_IS("a/b");
 	ASSERT_EQ(0, rmdir(ROOT "/a/b"));
+	GROUP_IS("a");
+	slurp(self->text, sizeof(self->text), ROOT "/a/procs");
+	EXPECT_EQ(getpid(), atoi(self->text));
+	ASSERT_EQ(0, rmdir(ROOT "/a"));
 	GROUP_IS("/");
 	EXPECT_EQ(0, complete(self->fd, 0, 1));
 }
