@@ -288,7 +288,8 @@ static bool await_move(struct request *r, uint64_t until, char *path, size_t siz
 }
 
 /*
- * Always writes the file, even if it has the value: the module refers to the cgroup, which is new.
+ * Always writes the file, even if it has the value: the module lets go of a cgroup of that path
+ * that was removed.
  */
 static void bind_slice(struct request *r, struct gsched *g, const struct ctl_devices *devices,
 		       const char *path)

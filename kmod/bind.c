@@ -19,6 +19,7 @@
 #include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/fs.h>
+#include <linux/kernfs.h>
 #include <linux/kstrtox.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
@@ -85,13 +86,25 @@ static struct gsched_group *by_process(struct gsched_device *dev, struct task_st
 	return binding ? binding->group : NULL;
 }
 
+/*
+ * Do they have the same path? Whoever restarts a service removes its cgroup and makes another one,
+ * which is meant, too. In version 2 nothing is renamed, and the root is never removed.
+ */
+static bool is_same_path(struct cgroup *a, struct cgroup *b)
+{
+	for (; a != b; a = cgroup_parent(a), b = cgroup_parent(b))
+		if (!a || !b || strcmp(a->kn->name, b->kn->name))
+			return false;
+	return true;
+}
+
 static struct gsched_group *by_cgroup(struct gsched_device *dev, struct task_struct *task)
 {
 	struct cgroup *cgroup = task_dfl_cgroup(task);
 	struct gsched_group *group, *best = NULL;
 
 	list_for_each_entry(group, &dev->bound, bound) {
-		if (!cgroup_is_descendant(cgroup, group->cgroup))
+		if (!is_same_path(cgroup_ancestor(cgroup, group->cgroup->level), group->cgroup))
 			continue;
 		if (!best || group->cgroup->level > best->cgroup->level)
 			best = group;
@@ -375,7 +388,7 @@ int gsched_bind_store_cgroup(struct gsched_group *group, const char *text)
 		return PTR_ERR(cgroup);
 	now = gsched_lock(dev);
 	list_for_each_entry(other, &dev->bound, bound)
-		if (other != group && other->cgroup == cgroup)
+		if (other != group && cgroup && is_same_path(other->cgroup, cgroup))
 			ret = -EBUSY;
 	if (!ret) {
 		old = group->cgroup;
@@ -415,16 +428,25 @@ ssize_t gsched_bind_show_cgroup(struct gsched_group *group, char *page)
 	return len;
 }
 
-/* The group goes away */
+/*
+ * The group goes away. Processes that were put into it are in the one above: who was delegated that
+ * may remove the group, but does not get out of what limits both. A top group's are free.
+ */
 void gsched_bind_drop(struct gsched_group *group)
 {
+	struct gsc_group *up = group->core->parent;
 	struct gsched_binding *binding, *next;
 	struct cgroup *cgroup = group->cgroup;
 
 	lockdep_assert_held(&group->dev->lock);
-	list_for_each_entry_safe(binding, next, &group->dev->bindings, node)
-		if (binding->group == group)
+	list_for_each_entry_safe(binding, next, &group->dev->bindings, node) {
+		if (binding->group != group)
+			continue;
+		if (up && up->parent)
+			binding->group = group_of(group->dev, up);
+		else
 			binding_free(binding);
+	}
 	bind_cgroup(group, NULL);
 	if (cgroup)
 		cgroup_put(cgroup);

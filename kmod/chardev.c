@@ -9,6 +9,7 @@
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "internal.h"
@@ -173,6 +174,15 @@ static int gsched_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
+/* Of the process, and not only of a thread with descriptors of its own: unshare(CLONE_FILES) */
+static bool process_ends(void)
+{
+	const struct signal_struct *signal = current->signal;
+
+	return current->flags & PF_EXITING &&
+	       (!atomic_read(&signal->live) || READ_ONCE(signal->flags) & SIGNAL_GROUP_EXIT);
+}
+
 /*
  * A process that dies gives everything back even if a child inherited the descriptor: the children
  * have neither the mappings nor the GPU context.
@@ -181,8 +191,7 @@ static int gsched_flush(struct file *file, fl_owner_t id)
 {
 	struct gsched_client *client = file->private_data;
 
-	if (gsched_client_live(client) && current->flags & PF_EXITING &&
-	    task_tgid(current) == client->pid)
+	if (gsched_client_live(client) && process_ends() && task_tgid(current) == client->pid)
 		gsched_client_detach(client);
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/kernel/config/gsched/<device>/: the quota groups. A device's directory is its root group;
- * mkdir makes a group below, rmdir drops one: its processes then belong to whatever group is still
- * bound to them, the root at last.
+ * mkdir makes a group below, rmdir drops one: processes that were put into it are then in the group
+ * above; those of its cgroup belong to whatever group is still bound to them, the root at last.
  *
  * The files capsm.* and gpu.* are the core's (gsc_file_name); cgroup and procs are bind.c's,
  * owner is owner.c's. Beside the devices there is the file features.
@@ -308,6 +308,19 @@ int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *c
 	group = container_of(core, struct gsched_group, own);
 	return len + scnprintf(buf + len, size - len, "%s%s", len ? "/" : "",
 			       config_item_name(&group->cg.cg_item));
+}
+
+/* What gsched_group_path() needs for all of it, 1792 bytes at most */
+size_t gsched_group_path_size(const struct gsc_group *core)
+{
+	size_t size = core->parent ? 0 : 2;
+	struct gsched_group *group;
+
+	for (; core->parent; core = core->parent) {
+		group = container_of(core, struct gsched_group, own);
+		size += strlen(config_item_name(&group->cg.cg_item)) + 1;
+	}
+	return size;
 }
 
 /* From the end of the path up: however long it is, no copy is needed */

@@ -67,7 +67,7 @@ struct gsched_trigger;
  * @dev: the device, on which the group holds a reference
  * @node: in gsched_device.groups (lock)
  * @user: who made it, as gsched_current_user()
- * @cgroup: the cgroup v2 subtree bound to it, or NULL (lock)
+ * @cgroup: the cgroup v2 subtree bound to it, or one of that path that was removed, or NULL (lock)
  * @bound: in gsched_device.bound, while it has a @cgroup (lock)
  * @shown: the dump of netlink that holds the lock shows it (lock)
  */
@@ -289,6 +289,7 @@ int gsched_configfs_add(struct gsched_device *dev);
 void gsched_configfs_del(struct gsched_device *dev);
 int gsched_group_path(const struct gsched_device *dev, const struct gsc_group *group, char *buf,
 		      size_t size);
+size_t gsched_group_path_size(const struct gsc_group *core);
 struct gsc_group *gsched_group_find(void *arg, const char *path, size_t len);
 
 /* bind.c: which group a process belongs to */

@@ -41,10 +41,13 @@ static int put_u64(struct sk_buff *skb, int attr, u64 value)
 static int put_group(struct sk_buff *skb, const struct gsched_device *dev,
 		     const struct gsc_group *group)
 {
-	char path[512];
+	size_t size = gsched_group_path_size(group);
+	struct nlattr *attr = nla_reserve(skb, GSCHED_A_GROUP, size);
 
-	gsched_group_path(dev, group, path, sizeof(path));
-	return nla_put_string(skb, GSCHED_A_GROUP, path);
+	if (!attr)
+		return -EMSGSIZE;
+	gsched_group_path(dev, group, nla_data(attr), size);
+	return 0;
 }
 
 static int put_stat(struct sk_buff *skb, const struct gsc_stats *stats)

@@ -215,6 +215,24 @@ static bool can_run(const struct gsc_task *task)
 	return true;
 }
 
+void gsc_exclude(struct gsc_band *band)
+{
+	struct gsc_client *client;
+	struct gsc_task *task;
+	bool closed;
+
+	list_for_each_entry(client, &band->active, active) {
+		closed = false;
+		list_for_each_entry(task, &client->tasks, peer) {
+			closed |= !can_run(task);
+			if (!closed)
+				continue;
+			task->want = 0;
+			task->need = 0;
+		}
+	}
+}
+
 static void prepare_client(struct gsc_client *client)
 {
 	client->run.next = NULL;
@@ -227,12 +245,12 @@ static void prepare_client(struct gsc_client *client)
 	client->run.closed = false;
 }
 
-static void prepare_task(struct gsc_task *task, bool limited)
+static void prepare_task(struct gsc_task *task)
 {
 	struct gsc_client *client = task->client;
 	u32 sms;
 
-	if (client->run.closed || (limited && !can_run(task)))
+	if (client->run.closed)
 		task->want = 0;
 	if (!task->want) {
 		client->run.closed = !task->chained;
@@ -252,10 +270,10 @@ static void prepare_task(struct gsc_task *task, bool limited)
 }
 
 /*
- * The clients with tasks, by rank, as all tasks of a client have the same. @limited: some group has
- * a limit. @several: some of them have one rank
+ * The clients with tasks, by rank, as all tasks of a client have the same. @several: some of them
+ * have one rank
  */
-static struct gsc_client *line_up(const struct gsc_band *band, bool limited, bool *several)
+static struct gsc_client *line_up(const struct gsc_band *band, bool *several)
 {
 	struct gsc_client *first = NULL, *last = NULL, *client;
 	struct gsc_task *task;
@@ -273,7 +291,7 @@ static struct gsc_client *line_up(const struct gsc_band *band, bool limited, boo
 			*several |= last && last->run.rank == task->rank;
 			last = client;
 		}
-		prepare_task(task, limited);
+		prepare_task(task);
 	}
 	return first;
 }
@@ -851,14 +869,13 @@ static noinline void share_in_tree(struct gsc_band *band, struct gsc_client *fir
 /* Returns how many clients have tasks and got nothing */
 static u32 share_out(struct gsc_band *band, bool holds)
 {
-	const struct gsc_device *dev = gsc_band_device(band);
-	bool limited = dev->n_limits || gsc_has_plan(dev), several;
 	struct gsc_client *client, *first;
 	u32 starving = 0;
+	bool several;
 
 	reset(band);
-	first = line_up(band, limited, &several);
-	if (!limited && !several && band->n_holds <= 1)
+	first = line_up(band, &several);
+	if (!gsc_is_limited(gsc_band_device(band)) && !several && band->n_holds <= 1)
 		serve_flat(band, first, holds);
 	else
 		share_in_tree(band, first, holds);

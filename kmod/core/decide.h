@@ -180,6 +180,12 @@ static inline bool gsc_has_plan(const struct gsc_device *dev)
 	return dev->policy == &gsc_policy_plan;
 }
 
+/* Some group or client may have less than the device, or more than others leave it */
+static inline bool gsc_is_limited(const struct gsc_device *dev)
+{
+	return dev->n_limits || gsc_has_plan(dev);
+}
+
 static inline bool gsc_is_planned(const struct gsc_group *group)
 {
 	const struct gsc_device *dev = group->dev;
@@ -307,6 +313,22 @@ bool gsc_policy_check(const struct gsc_band *band);
  * client->hold_got
  */
 void gsc_allocate(struct gsc_band *band);
+/*
+ * After order(), where somebody has a limit: a task that no worker of fits into a max above it
+ * wants nothing, nor do those behind it. It gets nothing, so it keeps nobody else from anything
+ */
+void gsc_exclude(struct gsc_band *band);
+
+/* After that: of the tasks that want something, one of the highest rank; NULL there is none */
+static inline struct gsc_task *gsc_first_wanting(const struct gsc_band *band)
+{
+	struct gsc_task *task;
+
+	list_for_each_entry(task, &band->tasks, node)
+		if (task->want)
+			return task;
+	return NULL;
+}
 
 #define GSC_ERRNO_MAX		4095
 

@@ -165,6 +165,8 @@ static bool order_tasks(struct gsc_device *dev)
 		policy->order(band, dev->now);
 		if (policy != &gsc_policy_hpf && !gsc_policy_check(band))
 			return false;
+		if (gsc_is_limited(dev))
+			gsc_exclude(band);
 	}
 	return true;
 }

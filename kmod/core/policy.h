@@ -61,9 +61,11 @@ struct gsc_policy {
 	 */
 	void (*granted)(struct gsc_band *band, u64 now);
 	/*
-	 * Temporal mode, in each decision, after order(): the band that has the device, one with
-	 * tasks. May set its band->again. Default: the one of the highest rank; of equals the one
-	 * that has something running, until it has no task that came before those of others.
+	 * Temporal mode, in each decision, after order(): the band that has the device, one with a
+	 * task that wants something; NULL there is none. What a max lets have nothing has no
+	 * task->want any more. May set its band->again. Default: the one of the highest rank; of
+	 * equals the one that has something running, until it has no task that came before those of
+	 * others.
 	 */
 	struct gsc_band *(*turn)(struct gsc_device *dev, u64 now);
 	/*
@@ -132,6 +134,7 @@ struct gsc_wfq_band {
 
 struct gsc_wfq_device {
 	u64 round, vtime;		/* likewise, of turns */
+	u64 at;				/* time of the last decision */
 };
 
 struct gsc_corun_band {

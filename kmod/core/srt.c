@@ -235,8 +235,9 @@ static u64 switch_ns(const struct gsc_device *dev)
 
 static struct gsc_client *first_client(const struct gsc_band *band)
 {
-	return list_empty(&band->tasks) ? NULL :
-		       list_first_entry(&band->tasks, struct gsc_task, node)->client;
+	const struct gsc_task *first = gsc_first_wanting(band);
+
+	return first ? first->client : NULL;
 }
 
 static struct gsc_band *turn(struct gsc_device *dev, u64 now)

@@ -22,7 +22,8 @@ void gsc_turn_forget(struct gsc_device *dev, const struct gsc_band *band, struct
 /*
  * Whose turn is next among equals goes by virtual time (WFQ), since the length of a turn has
  * limits: a band of a small weight has shorter turns only down to TURN_NS_MIN, and then fewer. What
- * a band did not use while it had no work is lost.
+ * a band did not use while it had no work is lost. Nobody else may launch while it drains, so that
+ * counts as its turn, too.
  */
 static u64 start_tag(const struct gsc_device *dev, const struct gsc_band *band)
 {
@@ -73,7 +74,7 @@ static u64 turn_length(const struct gsc_device *dev, const struct gsc_band *hold
 	return min(max(ns, TURN_NS_MIN), TURN_NS_MAX);
 }
 
-/* What a turn of @length, at most 10^8, adds to the virtual time: centuries until that wraps */
+/* What @length, at most GSC_DRAIN_NS, adds to the virtual time: centuries until that wraps */
 static u64 charge_of(const struct gsc_band *band, u64 length)
 {
 	return div64_u64(length * GSC_BAND_WEIGHT_SCALE, max_t(u64, band->weight, 1));
@@ -115,6 +116,20 @@ static struct gsc_band *holder_after(const struct gsc_device *dev, const struct 
 	return other && other->priority == last->priority ? other : next;
 }
 
+static void begin_drain(struct gsc_device *dev)
+{
+	dev->drain = dev->turn;
+	dev->drain_until = dev->now + GSC_DRAIN_NS;
+}
+
+static void end_drain(struct gsc_device *dev)
+{
+	u64 left = dev->drain_until - min(dev->drain_until, dev->now);
+
+	dev->drain->vtime += charge_of(dev->drain, GSC_DRAIN_NS - left);
+	dev->drain = NULL;
+}
+
 /* Returns the band that the turn would go to */
 static struct gsc_band *update_holder(struct gsc_device *dev)
 {
@@ -123,7 +138,7 @@ static struct gsc_band *update_holder(struct gsc_device *dev)
 
 	if (dev->drain && (!dev->drain->lower || dev->drain->activity != GSCHED_ACTIVITY_BUSY ||
 			   dev->drain_until <= dev->now))
-		dev->drain = NULL;
+		end_drain(dev);
 	if (dev->turn && !gsc_contends(dev->turn))
 		dev->turn = NULL;
 	rival = holder_after(dev, last);
@@ -132,10 +147,8 @@ static struct gsc_band *update_holder(struct gsc_device *dev)
 	} else if (dev->turn && rival &&
 		   (rival->priority > dev->turn->priority ||
 		    (rival->priority == dev->turn->priority && dev->turn_end <= dev->now))) {
-		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY) {
-			dev->drain = dev->turn;
-			dev->drain_until = dev->now + GSC_DRAIN_NS;
-		}
+		if (dev->turn->activity == GSCHED_ACTIVITY_BUSY)
+			begin_drain(dev);
 		dev->turn = NULL;
 		if (!dev->drain)
 			begin_turn(dev, rival);
@@ -197,24 +210,13 @@ void gsc_turn_sliced(struct gsc_device *dev)
 					task->want = 0;
 }
 
-static bool has_tasks(const struct gsc_band *band)
-{
-	return !list_empty(&band->tasks);
-}
-
-/* Of a band that has tasks: one of its highest rank */
-static const struct gsc_task *first_task(const struct gsc_band *band)
-{
-	return list_first_entry(&band->tasks, struct gsc_task, node);
-}
-
-/* Of the tasks with the band's highest rank: does one run? */
+/* Of the tasks that want something and have the band's highest rank: does one run? */
 static bool runs(const struct gsc_band *band)
 {
-	const struct gsc_task *top = first_task(band), *task;
+	const struct gsc_task *top = gsc_first_wanting(band), *task;
 
 	list_for_each_entry(task, &band->tasks, node)
-		if (task->rank == top->rank && task->state == GSC_TASK_RUNNING)
+		if (task->want && task->rank == top->rank && task->state == GSC_TASK_RUNNING)
 			return true;
 	return false;
 }
@@ -226,7 +228,7 @@ static bool runs(const struct gsc_band *band)
 static bool precedes(const struct gsc_device *dev, const struct gsc_band *band,
 		     const struct gsc_band *other)
 {
-	const struct gsc_task *a = first_task(band), *b = first_task(other);
+	const struct gsc_task *a = gsc_first_wanting(band), *b = gsc_first_wanting(other);
 	bool a_runs, b_runs;
 
 	if (a->rank != b->rank)
@@ -252,16 +254,16 @@ static void leave_device(const struct gsc_band *band)
 static bool turn_of_policy(struct gsc_device *dev)
 {
 	struct gsc_band *band, *owner = dev->policy->turn(dev, dev->now);
-	bool found = false, tasks = false;
+	bool found = false, wanted = false;
 
 	list_for_each_entry(band, &dev->busy, busy) {
-		if (!has_tasks(band))
+		if (!gsc_first_wanting(band))
 			continue;
-		tasks = true;
+		wanted = true;
 		found |= band == owner;
 	}
-	if (tasks ? !found : !!owner) {
-		gsc_policy_replace(dev, "turn() gave the device to no band with tasks");
+	if (wanted ? !found : !!owner) {
+		gsc_policy_replace(dev, "turn() gave the device to no band that wants it");
 		return false;
 	}
 	dev->turn = owner;
@@ -275,8 +277,9 @@ static bool turn_of_policy(struct gsc_device *dev)
 
 static bool is_equal(const struct gsc_band *band, const struct gsc_band *owner)
 {
-	return band != owner && has_tasks(band) &&
-	       first_task(band)->rank == first_task(owner)->rank;
+	const struct gsc_task *first = band == owner ? NULL : gsc_first_wanting(band);
+
+	return first && first->rank == gsc_first_wanting(owner)->rank;
 }
 
 /* Of equal bands without anything granted, the task that came first */
@@ -288,7 +291,7 @@ static const struct gsc_task *fence_for(const struct gsc_device *dev, const stru
 	list_for_each_entry(band, &dev->busy, busy) {
 		if (!is_equal(band, owner))
 			continue;
-		task = first_task(band);
+		task = gsc_first_wanting(band);
 		if (task->state == GSC_TASK_WAITING && (!fence || (s32)(task->id - fence->id) < 0))
 			fence = task;
 	}
@@ -298,7 +301,7 @@ static const struct gsc_task *fence_for(const struct gsc_device *dev, const stru
 /* Has it waited longer for a turn? One that came during the last turn precedes the turn's holder */
 static bool waits_longer(const struct gsc_band *band, const struct gsc_band *other)
 {
-	const struct gsc_task *a = first_task(band), *b = first_task(other);
+	const struct gsc_task *a = gsc_first_wanting(band), *b = gsc_first_wanting(other);
 
 	if (band->served != other->served)
 		return band->served < other->served;
@@ -321,7 +324,7 @@ static struct gsc_band *equal_of(const struct gsc_device *dev, const struct gsc_
 /* An equal waits until the task that runs has ended, or for GSC_PATIENCE_NS: it may never end */
 static u64 patience_end(const struct gsc_device *dev, const struct gsc_band *equal)
 {
-	return max(dev->turn_end, first_task(equal)->submitted + GSC_PATIENCE_NS);
+	return max(dev->turn_end, gsc_first_wanting(equal)->submitted + GSC_PATIENCE_NS);
 }
 
 static void give_turn(struct gsc_device *dev, struct gsc_band *owner)
@@ -349,7 +352,7 @@ bool gsc_turn_temporal(struct gsc_device *dev)
 	if (dev->policy->turn)
 		return turn_of_policy(dev);
 	list_for_each_entry(band, &dev->busy, busy)
-		if (has_tasks(band) && (!owner || precedes(dev, band, owner)))
+		if (gsc_first_wanting(band) && (!owner || precedes(dev, band, owner)))
 			owner = band;
 	equal = owner ? equal_of(dev, owner) : NULL;
 	if (equal && owner == dev->turn && patience_end(dev, equal) <= dev->now) {
@@ -361,10 +364,10 @@ bool gsc_turn_temporal(struct gsc_device *dev)
 		return true;
 	if (equal)
 		dev->turn_timer = patience_end(dev, equal);
+	fence = fence_for(dev, owner);
 	list_for_each_entry(band, &dev->busy, busy)
 		if (band != owner)
 			leave_device(band);
-	fence = fence_for(dev, owner);
 	if (!fence)
 		return true;
 	list_for_each_entry(task, &owner->tasks, node)

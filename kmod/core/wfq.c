@@ -22,7 +22,8 @@
  * program whose kernels come one at a time would lose its turn at the end of each.
  *
  * Bands have time slices by weight, as under ffs. Where only one at a time can have the device
- * (temporal mode), the band with the smallest virtual time has it, by the same rules.
+ * (temporal mode), the band with the smallest virtual time has it, by the same rules. While it has
+ * the device nobody else does, so it is charged for that time, however little of it is used.
  */
 #include "decide.h"
 
@@ -152,7 +153,7 @@ static void add_client(struct queues *queues, const struct gsc_client *client, u
 		queues->n++;
 	}
 	queue->n++;
-	queue->want += client->demand;
+	queue->want += min(client->demand, client->own.max);
 	add_weight(group, GSC_WEIGHT_DEFAULT, band, stamp);
 }
 
@@ -421,37 +422,39 @@ static u64 band_pace(const struct gsc_band *band, u64 weights)
 	return min(div64_u64(min(weights, 1ULL << 47) << PACE_SHIFT, band->weight), PACE_MAX);
 }
 
-/* Bands with tasks are queues, too: virtual times up to now */
+/* Bands that want the device are queues, too: virtual times up to now */
 static void prepare_turns(struct gsc_device *dev, u64 quantum)
 {
 	struct gsc_wfq_device *turns = &dev->data.wfq;
-	u64 least = U64_MAX, weights = 0, last = turns->round;
+	u64 least = U64_MAX, weights = 0, last = turns->round, ns;
+	const struct gsc_task *first;
 	struct gsc_wfq_band *state;
-	struct gsc_client *client;
 	struct gsc_band *band;
 
 	turns->round = ++dev->stamp;
 	list_for_each_entry(band, &dev->busy, busy)
-		if (!list_empty(&band->tasks))
+		if (gsc_first_wanting(band))
 			weights += band->weight;
 	list_for_each_entry(band, &dev->busy, busy) {
 		state = &band->data.wfq;
-		state->turn_vtime +=
-			virtual_ns(take_used(&state->used, device_units(dev)), state->pace);
+		ns = take_used(&state->used, device_units(dev));
+		if (last && band == dev->turn)
+			ns = max(ns, dev->now - turns->at);
+		state->turn_vtime += virtual_ns(ns, state->pace);
 		state->fresh = !last || state->turn_round != last;
-		if (list_empty(&band->tasks))
-			continue;
-		if (!state->fresh)
+		if (!state->fresh && gsc_first_wanting(band))
 			least = min(least, state->turn_vtime);
 	}
+	turns->at = dev->now;
 	if (least != U64_MAX)
 		turns->vtime = max(turns->vtime, least);
 	list_for_each_entry(band, &dev->busy, busy) {
 		state = &band->data.wfq;
-		if (list_empty(&band->tasks))
+		first = gsc_first_wanting(band);
+		if (!first)
 			continue;
-		client = list_first_entry(&band->tasks, struct gsc_task, node)->client;
-		if (state->fresh && (!state->turn_round || dev->now - client->last_end > quantum))
+		if (state->fresh &&
+		    (!state->turn_round || dev->now - first->client->last_end > quantum))
 			state->turn_vtime = max(state->turn_vtime, turns->vtime);
 		state->turn_round = turns->round;
 		state->pace = band_pace(band, weights);
@@ -464,11 +467,11 @@ static struct gsc_band *turn(struct gsc_device *dev, u64 now)
 	u64 quantum = 0, gap, limit, ahead, pace;
 
 	list_for_each_entry(band, &dev->busy, busy)
-		if (!list_empty(&band->tasks))
+		if (gsc_first_wanting(band))
 			quantum = max(quantum, band->data.wfq.quantum);
 	prepare_turns(dev, quantum);
 	list_for_each_entry(band, &dev->busy, busy) {
-		if (list_empty(&band->tasks))
+		if (!gsc_first_wanting(band))
 			continue;
 		if (band == dev->turn)
 			owner = band;

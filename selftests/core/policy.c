@@ -252,7 +252,7 @@ static void wrong_turns(void)
 		armed = true;
 		gsc_mark(&dev, clock_ns);
 		gsc_commit(&dev, clock_ns);
-		is_replaced("turn() gave the device to no band with tasks");
+		is_replaced("turn() gave the device to no band that wants it");
 	}
 }
 

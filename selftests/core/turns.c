@@ -181,6 +181,30 @@ static void length_goes_by_weight(void)
 	timer_after(10 * MS);
 }
 
+/* One whose kernels take 150 ms, and one whose kernels take no time, have as much of the time */
+static void draining_counts_as_a_turn(void)
+{
+	u64 had[3] = { 0 };
+
+	lower(2);
+	report(1, WAITING);
+	report(2, WAITING);
+	for (int i = 0; i < 1000 && good; i++) {
+		int c = open_for(1) ? 1 : 2;
+		u64 since = clock_ns;
+
+		EXPECT(open_for(1) != open_for(2));
+		report(c, BUSY);
+		timer_after(dev.timer - clock_ns);
+		if (!open_for(c)) {
+			clock_ns += c == 1 ? 150 * MS : 0;
+			report(c, WAITING);
+		}
+		had[c] += clock_ns - since;
+	}
+	EXPECT(had[1] < had[2] * 5 / 4 && had[2] < had[1] * 5 / 4);
+}
+
 static void higher_priority_comes_first(void)
 {
 	lower(2);
@@ -506,7 +530,7 @@ static const struct {
 	TEST(one_lower_band_has_no_turns), TEST(who_has_work_first_has_the_turn),
 	TEST(the_next_waits_for_work_in_flight),
 	TEST(a_turn_goes_on_while_nobody_else_has_work), TEST(equals_take_turns_in_order),
-	TEST(length_goes_by_weight),
+	TEST(length_goes_by_weight), TEST(draining_counts_as_a_turn),
 	TEST(higher_priority_comes_first), TEST(mps_band_is_as_its_clients),
 	TEST(holder_that_leaves_passes_the_turn_on),
 	TEST(one_that_waits_may_leave), TEST(holder_that_becomes_important_has_no_turn),

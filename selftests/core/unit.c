@@ -572,6 +572,67 @@ static void temporal_max_applies(void)
 	EXPECT(gsc_device_set_policy(&dev, "hpf", clock_ns) == 0);
 }
 
+static void limit(int c, const char *max)
+{
+	EXPECT(!gsc_client_store(&client[c], GSC_FILE_CAPSM_MAX, max, true, clock_ns));
+	gsc_commit(&dev, clock_ns);
+	checked();
+}
+
+/*
+ * A max that no worker of a kernel fits into, which any user may write for an own program: others
+ * have the device meanwhile, whatever the policy and however important it is
+ */
+static void temporal_what_cannot_run_has_no_turn(void)
+{
+	static const char *const policy[] = { "hpf", "srt", "ffs", "wfq", "corun" };
+
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(policy) && good; i++) {
+		setup();
+		EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+		EXPECT(!gsc_device_set_policy(&dev, policy[i / 2], clock_ns));
+		EXPECT(!store(&group[1], GSC_FILE_GPU_PRIORITY, i % 2 ? "10" : "0"));
+		attach(2);
+		limit(1, "0.1");
+		EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
+		EXPECT(submit(0, 0, BLOCK, 100000) == 0);
+		/* nor does what is queued behind it */
+		EXPECT(submit(1, 1, LAUNCH, 8) == QUEUED);
+		for (int n = 0; n < 20; n++) {
+			EXPECT(task(0, 0)->window == ALL);
+			clock_ns += 100 * MS;
+			gsc_tick(&dev, clock_ns);
+			checked();
+		}
+		limit(1, "max");
+		for (int n = 0; n < 200 && task(1, 0)->state == GSC_TASK_WAITING; n++) {
+			clock_ns += 10 * MS;
+			gsc_tick(&dev, clock_ns);
+			checked();
+		}
+		EXPECT(task(1, 0)->state == GSC_TASK_RUNNING);
+		/* it runs, and then again it cannot */
+		limit(1, "0.1");
+		EXPECT_WINDOW(task(1, 0), 0);
+		EXPECT(task(0, 0)->window == ALL);
+		if (!good)
+			printf("# policy %s\n", policy[i / 2]);
+	}
+}
+
+/* Nor is an opaque kernel overdue for it */
+static void what_cannot_run_waits_for_nobody(void)
+{
+	attach(2);
+	EXPECT(!store(&group[1], GSC_FILE_CAPSM_MAX, "0.1"));
+	EXPECT(submit(0, 0, LAUNCH, 100000) == 0);
+	EXPECT(submit(1, 0, BLOCK, 8) == QUEUED);
+	clock_ns += 600 * MS;
+	gsc_tick(&dev, clock_ns);
+	checked();
+	EXPECT(!task(0, 0)->overdue && !dev.root.stats.events[GSC_EVENT_OVERDUE]);
+}
+
 /*
  * a batch kernel with blocks of @block_ns, an important kernel of @kernel_ns every ms; afterwards
  * the important one just ended
@@ -820,6 +881,7 @@ static const struct {
 	TEST(running_opaque_keeps_what_it_has), TEST(newcomer_overtakes_a_running_opaque),
 	TEST(temporal_one_client_at_a_time),
 	TEST(temporal_queue_starves_nobody), TEST(temporal_max_applies),
+	TEST(temporal_what_cannot_run_has_no_turn), TEST(what_cannot_run_waits_for_nobody),
 	TEST(hold_while_blocks_are_long),
 	TEST(hold_is_for_one_kernel), TEST(hold_follows_the_size_of_the_kernels),
 	TEST(hold_is_no_larger_than_the_kernel),

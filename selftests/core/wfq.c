@@ -528,6 +528,24 @@ static void lifted_max_is_no_credit(void)
 	EXPECT(about(part(0, 0, ns), 500, 5));
 }
 
+/* What a client's own max keeps it from is no credit for a program that comes later */
+static void own_max_is_no_credit(void)
+{
+	u64 ns = SECOND;
+
+	begin(3, GSCHED_ATTACH_MPS);
+	EXPECT(!gsc_client_store(&client[2], GSC_FILE_CAPSM_MAX, "4", false, clock_ns));
+	start(0);
+	start(2);
+	run(20 * SECOND);
+	restart();
+	start(1);
+	run(ns);
+	for (int c = 0; c < 2; c++)
+		EXPECT(about(part(c, c, ns), 1000. * 64 / SMS, 10));
+	EXPECT(about(part(2, 2, ns), 1000. * 4 / SMS, 1));
+}
+
 /* Opaque kernels cannot be evicted: their launches are rationed */
 static void opaque_kernels(void)
 {
@@ -575,6 +593,23 @@ static void turns_follow_weights(void)
 	restart();
 	run(SECOND);
 	EXPECT(about(part(2, 2, SECOND), 1000, 0.1));
+}
+
+/* A kernel of few blocks, and one with a small max, keep others from the device as much as any */
+static void turns_go_by_time(void)
+{
+	u64 ns = 60 * SECOND;
+
+	begin(3, 0);
+	EXPECT(!gsc_device_set_mode(&dev, GSCHED_MODE_TEMPORAL, clock_ns));
+	program[0].blocks = 8;
+	EXPECT(!gsc_group_store(&group[2], GSC_FILE_CAPSM_MAX, "1", clock_ns));
+	for (int c = 0; c < 3; c++)
+		start(c);
+	run(ns);
+	EXPECT(about(part(1, 1, ns), 1000. / 3, 5));
+	EXPECT(about(part(0, 0, ns), 1000. / 3 * 8 / SMS, 1));
+	EXPECT(about(part(2, 2, ns), 1000. / 3 / SMS, 1));
 }
 
 /* As under ffs: by weight, priorities mean nothing */
@@ -638,8 +673,9 @@ static const struct {
 	TEST(nobody_starves), TEST(sleeper_has_no_credit),
 	TEST(idle_capacity_is_no_debt), TEST(synchronous_program), TEST(little_is_had_at_once),
 	TEST(processes_of_a_group_share), TEST(users_of_a_group_share), TEST(groups_are_nested),
-	TEST(lifted_max_is_no_credit), TEST(opaque_kernels),
-	TEST(turns_follow_weights), TEST(slices_follow_weights), TEST(chosen_anew), TEST(says_why),
+	TEST(lifted_max_is_no_credit), TEST(own_max_is_no_credit), TEST(opaque_kernels),
+	TEST(turns_follow_weights), TEST(turns_go_by_time), TEST(slices_follow_weights),
+	TEST(chosen_anew), TEST(says_why),
 };
 
 int main(int argc, char **argv)

@@ -399,7 +399,7 @@ TEST_F(config, procs_binds_what_is_forked)
 	EXPECT_EQ(0, status);
 }
 
-/* rmdir of a group with a client in it: the client belongs to what is left */
+/* rmdir of a group with a client in it: the client belongs to the one above */
 TEST_F(config, rmdir_with_a_client)
 {
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
@@ -407,6 +407,10 @@ TEST_F(config, rmdir_with_a_client)
 	ASSERT_EQ(0, submit(self->fd, 0, 1, 0));
 	GROUP_IS("a/b");
 	ASSERT_EQ(0, rmdir(ROOT "/a/b"));
+	GROUP_IS("a");
+	slurp(self->text, sizeof(self->text), ROOT "/a/procs");
+	EXPECT_EQ(getpid(), atoi(self->text));
+	ASSERT_EQ(0, rmdir(ROOT "/a"));
 	GROUP_IS("/");
 	EXPECT_EQ(0, complete(self->fd, 0, 1));
 }
@@ -467,6 +471,43 @@ TEST_F(config, cgroup_binding)
 	EXPECT_EQ(0, rmdir(CG "/deep"));
 	EXPECT_EQ(0, rmdir(CG));
 	EXPECT_GE(slurp(self->text, sizeof(self->text), ROOT "/a/cgroup"), 0);
+}
+
+/* A service that restarts has another cgroup, of the same path */
+TEST_F(config, cgroup_made_anew)
+{
+	int status;
+	pid_t pid;
+
+	mkdir(CG, 0755);
+	mkdir(CG "/deep", 0755);
+	ASSERT_EQ(0, put("/gsched-test", ROOT "/a/cgroup"));
+	ASSERT_EQ(0, put("/gsched-test/deep", ROOT "/a/b/cgroup"));
+	ASSERT_EQ(0, rmdir(CG "/deep"));
+	ASSERT_EQ(0, rmdir(CG));
+	ASSERT_EQ(0, mkdir(CG, 0755));
+	ASSERT_EQ(0, mkdir(CG "/deep", 0755));
+	ASSERT_EQ(0, mkdir(CG "/other", 0755));
+	pid = fork();
+	if (pid == 0) {
+		char text[64];
+
+		if (put("0", CG "/other/cgroup.procs") || attach(gopen(), 0))
+			_exit(1);
+		slurp(text, sizeof(text), TASKS "/%d/group", getpid());
+		if (strcmp(text, "a"))
+			_exit(2);
+		if (put("0", CG "/deep/cgroup.procs") || attach(gopen(), 0))
+			_exit(3);
+		_exit(system("grep -qx a/b " TASKS "/$PPID-*/group") ? 4 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(-EBUSY, put("/gsched-test", ROOT "/a/b/cgroup"));
+	EXPECT_EQ(0, put("/gsched-test", ROOT "/a/cgroup"));
+	EXPECT_EQ(0, rmdir(CG "/other"));
+	EXPECT_EQ(0, rmdir(CG "/deep"));
+	EXPECT_EQ(0, rmdir(CG));
 }
 
 TEST_F(config, quota_of_a_parent_binds_the_child)

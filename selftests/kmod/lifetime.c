@@ -5,6 +5,8 @@
  * suspended with clients that run and wait.
  */
 #include <dirent.h>
+#include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "common.h"
@@ -270,6 +272,88 @@ TEST_F(lifetime, killed_after_each_step)
 		ASSERT_EQ(0, rmdir(ROOT "/a"));
 		ASSERT_EQ(0, mkdir(ROOT "/a", 0755));
 	}
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* ---- threads with descriptors of their own ---- */
+
+static void *with_own_descriptors(void *tid)
+{
+	*(pid_t *)tid = unshare(CLONE_FILES) ? 0 : (pid_t)syscall(SYS_gettid);
+	return NULL;
+}
+
+/* Until it has closed them: it can be joined before that. For ten seconds at most */
+static bool thread_is_gone(pid_t tid)
+{
+	char path[64];
+	int i;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	for (i = 0; i < 10000 && !access(path, F_OK); i++)
+		usleep(1000);
+	return i < 10000;
+}
+
+/* The process goes on, and so does its client */
+TEST_F(lifetime, a_thread_ends)
+{
+	pthread_t thread;
+	pid_t tid = 0;
+
+	ASSERT_EQ(0, submit(self->keep, 0, 1, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, with_own_descriptors, &tid));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_NE(0, tid);
+	ASSERT_TRUE(thread_is_gone(tid));
+	EXPECT_EQ(0, complete(self->keep, 0, 1));
+	EXPECT_EQ(1, count_tasks());
+}
+
+static void *paused_with_own_descriptors(void *ready)
+{
+	if (unshare(CLONE_FILES) || write(*(int *)ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* Killed with such a thread, a process gives all back, although its child has the descriptor */
+TEST_F(lifetime, killed_with_such_a_thread)
+{
+	int ready[2], status;
+	pid_t pid, child;
+	char c;
+
+	ASSERT_EQ(0, pipe(ready));
+	/* the child, which has the test's descriptors, too, becomes ours: to be waited for */
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	pid = fork();
+	if (!pid) {
+		int fd = gopen(), to = ready[1];
+		pthread_t thread;
+
+		if (attach(fd, 0) || submit(fd, 0, 1, 0))
+			_exit(1);
+		child = fork();
+		for (; !child;)
+			pause();
+		if (write(to, &child, sizeof(child)) != sizeof(child) ||
+		    pthread_create(&thread, NULL, paused_with_own_descriptors, &to))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(sizeof(child), read(ready[0], &child, sizeof(child)));
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	EXPECT_EQ(2, count_tasks());
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(1, count_tasks());
+	kill(child, SIGKILL);
+	EXPECT_EQ(child, waitpid(child, &status, 0));
 	close(ready[0]);
 	close(ready[1]);
 }

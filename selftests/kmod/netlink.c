@@ -140,6 +140,26 @@ TEST_F(netlink, devices)
 	close(fd);
 }
 
+/* The longest that there can be: seven names, of which each directory has one */
+TEST_F(netlink, group_of_a_long_path)
+{
+	char path[2048] = ROOT;
+	struct found f = { .key = path + strlen(ROOT "/") };
+	size_t len = strlen(path);
+	int i;
+
+	for (i = 0; i < 7; i++) {
+		len += snprintf(path + len, sizeof(path) - len, "/%0255d", i);
+		ASSERT_EQ(0, mkdir(path, 0755));
+	}
+	EXPECT_EQ(8, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
+	EXPECT_EQ(1, f.n);
+	for (i = 0; i < 7; i++) {
+		EXPECT_EQ(0, rmdir(path));
+		*strrchr(path, '/') = '\0';
+	}
+}
+
 TEST_F(netlink, groups)
 {
 	struct found f = { .key = "/" };

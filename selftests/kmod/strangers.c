@@ -433,6 +433,33 @@ TEST_F(strangers, delegated_groups)
 	EXPECT_EQ(0, rmdir(ROOT "/b"));
 }
 
+/* In a group below its own, which it then removes */
+static int leaver(int from, int to)
+{
+	char text[64];
+	int ret = attach(gopen(), GSCHED_ATTACH_MPS) ?: join("a/b/c");
+
+	tell(to, ret ?: rmdir(ROOT "/a/b/c") ? -errno : 0);
+	slurp(text, sizeof(text), TASKS "/%d/group", getpid());
+	tell(to, strcmp(text, "a/b"));
+	hear(from);
+	return 0;
+}
+
+/* Who may remove a group does not get out of those above by it */
+TEST_F(strangers, rmdir_of_a_delegated_group)
+{
+	struct other o;
+
+	ASSERT_EQ(0, delegate("a/b"));
+	ASSERT_EQ(0, delegate("a/b/c"));
+	o = start(NOBODY, leaver);
+	EXPECT_EQ(0, hear(o.from));
+	EXPECT_EQ(0, hear(o.from));
+	EXPECT_EQ(0, end(&o));
+	EXPECT_EQ(0, rmdir(ROOT "/a/b"));
+}
+
 /* As a set-user-ID program that nobody runs, with files of nobody's */
 static int deputy(int from, int to)
 {
