@@ -18,6 +18,7 @@
 
 #define FDS_A_CONN	4	/* the socket, an image, and two of a reply */
 #define UNREADY		".new"	/* added to a socket's name until it listens */
+#define LOCK		".lock"	/* added to it, for the file that is locked meanwhile */
 
 static struct source listener = { .fd = -1 };
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -106,11 +107,44 @@ static int is_listening(const char *path)
 	return unlink(path) ? -errno : 0;
 }
 
+/*
+ * Held until our socket exists, or two that start at once could both replace a dead one. It is a file
+ * of ours and not the directory: everybody who can open that can lock it, for as long as they like.
+ * -errno, logged.
+ */
+static int lock_name(const char *lock)
+{
+	struct stat ours, there;
+	int fd, err;
+
+	for (;;) {
+		fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		err = fd < 0 || fstat(fd, &ours) ? -errno : 0;
+		if (!err && (ours.st_uid != geteuid() || ours.st_mode & 077))
+			err = -EPERM;
+		if (!err && flock(fd, LOCK_EX))
+			err = -errno;
+		if (err)
+			break;
+		/* whoever had it has removed it */
+		if (!lstat(lock, &there) && there.st_ino == ours.st_ino &&
+		    there.st_dev == ours.st_dev)
+			return fd;
+		close(fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	say(LOG_ERROR, "%s: %s%s", lock, strerror(-err), err == -EPERM ?
+	    ": it is not of gschedd's user; remove it or name another socket with --socket" :
+	    "; make the directory or name another socket with --socket");
+	return err;
+}
+
 int listen_open(const char *path)
 {
 	struct sockaddr_un unready = { .sun_family = AF_UNIX };
-	char *dir;
-	int dir_fd, err = 0, fd;
+	char dir[sizeof(addr.sun_path)], lock[sizeof(addr.sun_path) + sizeof(LOCK)];
+	int lock_fd, err = 0, fd;
 	mode_t mask;
 
 	if (strlen(path) + strlen(UNREADY) >= sizeof(addr.sun_path)) {
@@ -121,34 +155,26 @@ int listen_open(const char *path)
 	}
 	strcpy(addr.sun_path, path);
 	stpcpy(stpcpy(unready.sun_path, path), UNREADY);
+	stpcpy(stpcpy(lock, path), LOCK);
 	set_limits();
 
-	dir = strdup(path);
-	if (!dir)
-		return -ENOMEM;
+	strcpy(dir, path);
 	if (strrchr(dir, '/'))
 		*strrchr(dir, '/') = '\0';
 	else
-		strcpy(dir, ".");
+		*dir = '\0';
 	if (*dir)
 		mkdir(dir, 0755);	/* only the last component of the default is created */
-	/*
-	 * locked until our socket exists, or two that start at once could both replace a dead one
-	 */
-	dir_fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0 || flock(dir_fd, LOCK_EX)) {
-		err = -errno;
-		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket",
-		    *dir ? dir : "/");
-		goto out;
-	}
+	lock_fd = lock_name(lock);
+	if (lock_fd < 0)
+		return lock_fd;
 	err = is_listening(path);
 	if (err)
-		goto out;
+		goto unlock;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		err = -errno;
-		goto out;
+		goto unlock;
 	}
 	/*
 	 * permissions depend on the peer's identity, not on the file's mode; under its name only once
@@ -170,10 +196,9 @@ int listen_open(const char *path)
 		close(fd);
 		listener.fd = -1;
 	}
-out:
-	if (dir_fd >= 0)
-		close(dir_fd);
-	free(dir);
+unlock:
+	unlink(lock);
+	close(lock_fd);
 	return err;
 }
 

@@ -18,6 +18,7 @@
 #include "gschedd.h"
 
 #define FILE_NAME	"groups"
+#define LOCK_NAME	"lock"
 #define HEADER		"gschedd groups 1"
 #define SIZE_MAX_FILE	(64u << 20)
 #define ASIDE_MAX	100
@@ -31,7 +32,7 @@ struct part {
 };
 
 static struct list_head parts = { &parts, &parts };
-static int dir_fd = -1;
+static int dir_fd = -1, lock_fd = -1;
 /* now, and when the file was written: saved pids are valid only if these are equal */
 static char boot[40], saved_boot[40];
 static bool damaged, failing;
@@ -343,9 +344,13 @@ static int read_file(int fd)
 	return 0;
 }
 
-/* The groups decide who may use what, so no one else may write there. */
+/*
+ * The groups decide who may use what, so no one else may write there. Others may be able to read the
+ * directory, and so to lock it: what is locked is a file of ours.
+ */
 static int open_dir(void)
 {
+	const int flags = O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
 	struct stat st;
 	int err = 0, tries = 50;
 
@@ -356,8 +361,15 @@ static int open_dir(void)
 		err = -errno;
 	else if (st.st_uid != geteuid() || st.st_mode & 022)
 		err = -EACCES;
+	if (!err)
+		lock_fd = openat(dir_fd, LOCK_NAME, flags, 0600);
+	/* a full disk, or one that is only read */
+	if (!err && lock_fd < 0)
+		lock_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!err && lock_fd < 0)
+		err = -errno;
 	/* a child of a killed gschedd may still hold the lock for a moment */
-	while (!err && flock(dir_fd, LOCK_EX | LOCK_NB)) {
+	while (!err && flock(lock_fd, LOCK_EX | LOCK_NB)) {
 		if (!--tries)
 			err = -EBUSY;
 		usleep(100000);
@@ -398,5 +410,7 @@ void state_close(void)
 	drop_parts();
 	if (dir_fd >= 0)
 		close(dir_fd);
-	dir_fd = -1;
+	if (lock_fd >= 0)
+		close(lock_fd);
+	dir_fd = lock_fd = -1;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -33,15 +34,22 @@ static uint32_t seen(int watch)
 static void sockets(void)
 {
 	struct stat st;
-	int fd;
+	char lock[128];
+	int fd, locked;
 
 	test_dir();
+	locked = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok(locked >= 0 && !flock(locked, LOCK_EX),
+	   "somebody locks the socket's directory, as who may read it can: gschedd starts");
 	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	inotify_add_watch(fd, dir, IN_CREATE | IN_MOVED_TO);
 	daemon_start("--device", DEVICE, NULL);
 	ok(!stat(sock_path, &st) && S_ISSOCK(st.st_mode), "ready: the socket is there");
 	is(seen(fd), IN_MOVED_TO, "and was not before it could be connected to");
 	close(fd);
+	close(locked);
+	snprintf(lock, sizeof(lock), "%s.lock", sock_path);
+	ok(access(lock, F_OK) && errno == ENOENT, "its own lock is not left behind");
 	is(daemon_spawn("--log-level", "error", NULL), 1, "a second one on the same socket fails");
 	close(peer());
 	ok(true, "and the first one still serves");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -258,6 +259,8 @@ static void damage(void)
 
 static void directories(void)
 {
+	int locked;
+
 	is(daemon_spawn("--socket", "other-sock", "--state", state, "--log-level", "error", NULL),
 	   1, "a directory that another gschedd uses: status 1");
 	daemon_stop(SIGTERM);
@@ -270,8 +273,13 @@ static void directories(void)
 	   "one that cannot be made: status 1");
 
 	unlink(file);
+	chmod(state, 0755);
+	locked = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok(locked >= 0 && !flock(locked, LOCK_SH),
+	   "one that others may read, and somebody has locked: gschedd starts");
 	setenv("STATE_DIRECTORY", state, 1);
 	daemon_start("--device", DEVICE, NULL);
+	close(locked);
 	group_call(GSP_GROUP_CREATE, "e", NULL, NULL);
 	daemon_stop(SIGKILL);
 	daemon_start("--device", DEVICE, NULL);
