@@ -387,6 +387,55 @@ static void users(void)
 	end(mine);
 }
 
+#define USER_BANDS	16	/* as many as a user may have */
+#define ALL_BANDS	128
+
+/* As @uid: the last error of asking for @n bands. */
+static int ask_as(uid_t uid, unsigned int n)
+{
+	struct gsp_band req;
+	char band[16];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int err = 0;
+
+		if (setgid(uid) || setuid(uid))
+			_exit(100);
+		for (unsigned int i = 0; i < n; i++) {
+			snprintf(band, sizeof(band), "b%u", i);
+			err = ask(&req, GSP_BAND_BY_NAME, "", band, 0);
+		}
+		_exit(err);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Users who were there once leave no place taken. */
+static void many_users(void)
+{
+	struct timespec ms = { .tv_nsec = 20000000 };
+	long long until;
+	int err = EIO;
+	uid_t uid;
+
+	if (getuid()) {
+		skip("needs root", "many users");
+		return;
+	}
+	set_fault("die");
+	for (uid = 60000; uid < 60000 + ALL_BANDS / USER_BANDS && err == EIO; uid++)
+		err = ask_as(uid, USER_BANDS);
+	ok(err == EIO || err == EBUSY, "many users have bands, whose daemons do not run");
+	set_fault("");
+	until = now_ms() + WAIT_MS;
+	while ((err = ask_as(uid + 1, 1)) == EBUSY && now_ms() < until)
+		nanosleep(&ms, NULL);
+	is(err, 0, "one more user gets one");
+}
+
 static void gschedd_ends(void)
 {
 	pid_t a = program(), blue;
@@ -461,6 +510,7 @@ int main(void)
 	faults();
 	servers();
 	users();
+	many_users();
 	gschedd_ends();
 	return done_testing();
 }
