@@ -230,7 +230,8 @@ static void print_settings(const bool *had)
 static int join_group(struct ctl *ctl, struct gsched *g)
 {
 	const char *group = opt.group && *opt.group ? opt.group : NULL;
-	pid_t pid = opt.env ? getppid() : getpid();
+	/* 0, the caller: its number may be another one in the arbiter's pid namespace */
+	pid_t pid = opt.env ? getppid() : 0;
 	struct ctl_devices devices;
 	int rc = CTL_FAIL;
 
@@ -239,7 +240,7 @@ static int join_group(struct ctl *ctl, struct gsched *g)
 		export_arbiter(ctl, g);
 		if (group && !opt.env && !opt.no_scope)
 			ctl_scope(g, &devices, group, opt.verbose);
-		rc = ctl_bind_band(ctl, g, &devices, group, opt.env ? getppid() : 0, opt.strict);
+		rc = ctl_bind_band(ctl, g, &devices, group, pid, opt.strict);
 	}
 	ctl_devices_put(&devices);
 	return rc;
