@@ -216,9 +216,13 @@ static pid_t pid_of(const char *text)
 static int bind_value(struct call_ctx *ctx, struct group *group, const char *value)
 {
 	pid_t pid = pid_of(value);
+	int err;
 
 	if (pid < 0)
 		return -EINVAL;
+	err = pid ? 0 : peer_gone(ctx->conn->src.fd, ctx->conn->pid);
+	if (err)
+		return err;
 	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn);
 }
 

@@ -124,6 +124,11 @@ struct peer {
 
 /* @waited: the peer may have connected long ago. -errno. */
 int peer_identify(int fd, bool waited, struct peer *peer);
+/*
+ * -ESRCH: the process that connected has ended, and @pid is nobody's or somebody else's by now. What
+ * was learnt of @pid before holds only if this is 0. 0 also if it is in no namespace of ours.
+ */
+int peer_gone(int fd, pid_t pid);
 
 /* ---- fds.c: at most GSP_MAX_FDS with each packet ---- */
 void close_all(const int *fds, unsigned int n);
