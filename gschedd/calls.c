@@ -24,6 +24,7 @@ struct call_ctx {
 	unsigned int n_fds;
 	bool later;			/* the reply comes later */
 	bool not_saved;			/* a plan, which state.c must not save */
+	bool bound;			/* only bindings have changed */
 };
 
 struct call {
@@ -223,6 +224,7 @@ static int bind_value(struct call_ctx *ctx, struct group *group, const char *val
 	err = pid ? 0 : peer_gone(ctx->conn->src.fd, ctx->conn->pid);
 	if (err)
 		return err;
+	ctx->bound = true;
 	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn);
 }
 
@@ -424,7 +426,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 	err = call->fn(&ctx);
 	/* bindings are void after a machine crash, so they need not be synced to disk */
 	if (!err && call->saves && !ctx.not_saved)
-		state_save(call->saves == SAVES_GROUPS);
+		state_save(call->saves == SAVES_GROUPS && !ctx.bound);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -186,6 +186,7 @@ void groups_free(struct device *dev);
 int state_open(void);			/* -errno, logged */
 void state_restore(struct device *dev);	/* groups and settings of a device that was added */
 void state_save(bool durable);		/* after a change; durable: also across a machine crash */
+void state_finish(void);		/* at exit, while the groups are there */
 void state_close(void);
 
 /* ---- arbiter.c ---- */

@@ -148,6 +148,7 @@ int main(int argc, char **argv)
 		notify_systemd("READY=1");
 		loop_run();
 		notify_systemd("STOPPING=1");
+		state_finish();
 	}
 	planner_stop();
 	listen_close();

@@ -4,6 +4,10 @@
  * them, and settings of devices. DIR/groups is text, one statement per line (gschedd(8)). It is
  * replaced as a whole after each change, before the change is acknowledged.
  *
+ * Bindings change often and are void after a crash of the machine, so they are not worth a sync. But
+ * a file that was not synced may be empty after a crash, so it must not replace DIR/groups: a change
+ * of bindings writes the same text to DIR/groups.bound, until the next change of something else.
+ *
  * State is restored when a device is added. So the state of an absent device (another driver, a
  * removed GPU) stays in the file unchanged until the device returns.
  */
@@ -18,6 +22,7 @@
 #include "gschedd.h"
 
 #define FILE_NAME	"groups"
+#define BOUND_NAME	FILE_NAME ".bound"
 #define LOCK_NAME	"lock"
 #define HEADER		"gschedd groups 1"
 #define SIZE_MAX_FILE	(64u << 20)
@@ -35,7 +40,9 @@ static struct list_head parts = { &parts, &parts };
 static int dir_fd = -1, lock_fd = -1;
 /* now, and when the file was written: saved pids are valid only if these are equal */
 static char boot[40], saved_boot[40];
+static const char *source = FILE_NAME;	/* the file that was read */
 static bool damaged, failing;
+static bool bound;		/* BOUND_NAME is newer than FILE_NAME */
 
 /* A file that could not be read is never overwritten: it is renamed, once. */
 static void keep_aside(void)
@@ -45,19 +52,19 @@ static void keep_aside(void)
 	if (damaged)
 		return;
 	damaged = true;
-	for (int i = 1; renameat2(dir_fd, FILE_NAME, dir_fd, name, RENAME_NOREPLACE); i++) {
+	for (int i = 1; renameat2(dir_fd, source, dir_fd, name, RENAME_NOREPLACE); i++) {
 		if (errno != EEXIST || i > ASIDE_MAX) {
-			say(LOG_ERROR, "%s/" FILE_NAME " cannot be kept aside: %m", opt.state_dir);
+			say(LOG_ERROR, "%s/%s cannot be kept aside: %m", opt.state_dir, source);
 			return;
 		}
 		snprintf(name, sizeof(name), FILE_NAME ".damaged.%d", i);
 	}
-	say(LOG_ERROR, "%s/" FILE_NAME " is kept as %s", opt.state_dir, name);
+	say(LOG_ERROR, "%s/%s is kept as %s", opt.state_dir, source, name);
 }
 
 static void report_line(unsigned int line, const char *what, const char *text)
 {
-	say(LOG_ERROR, "%s/" FILE_NAME ":%u: %s: %.200s", opt.state_dir, line, what, text);
+	say(LOG_ERROR, "%s/%s:%u: %s: %.200s", opt.state_dir, source, line, what, text);
 	keep_aside();
 }
 
@@ -110,7 +117,7 @@ static void write_all(FILE *f)
 	fputs("end\n", f);
 }
 
-static int write_file(bool durable)
+static int write_file(const char *name, bool durable)
 {
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(dir_fd, FILE_NAME ".new", flags, 0600), err = 0;
@@ -126,7 +133,7 @@ static int write_file(bool durable)
 	if (fflush(f) || ferror(f) || (durable && fdatasync(fd)))
 		err = -(errno ? errno : EIO);
 	fclose(f);
-	if (!err && renameat(dir_fd, FILE_NAME ".new", dir_fd, FILE_NAME))
+	if (!err && renameat(dir_fd, FILE_NAME ".new", dir_fd, name))
 		err = -errno;
 	if (err)
 		unlinkat(dir_fd, FILE_NAME ".new", 0);
@@ -139,11 +146,22 @@ void state_save(bool durable)
 
 	if (dir_fd < 0)
 		return;
-	err = write_file(durable);
+	err = write_file(durable ? FILE_NAME : BOUND_NAME, durable);
 	if (err && !failing)
 		say(LOG_ERROR, "%s/" FILE_NAME ": %s: groups are lost if gschedd ends now",
 		    opt.state_dir, strerror(-err));
 	failing = err;
+	if (err)
+		return;
+	bound = !durable;
+	if (durable)
+		unlinkat(dir_fd, BOUND_NAME, 0);
+}
+
+void state_finish(void)
+{
+	if (bound)
+		state_save(true);
 }
 
 /* ---- reading ---- */
@@ -316,32 +334,86 @@ static const char *split_parts(char *text, size_t size, unsigned int *line)
 	return "\"end\" is missing: the file was cut short";
 }
 
-static int read_file(int fd)
+/* NULL: @*err */
+static char *read_text(int fd, size_t *size, int *err)
 {
-	unsigned int line = 0;
-	const char *wrong;
 	struct stat st;
 	char *text;
 	ssize_t n;
 
+	*err = -EINVAL;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > SIZE_MAX_FILE)
-		return -EINVAL;
+		return NULL;
+	*err = -ENOMEM;
 	text = malloc(st.st_size + 1);
 	if (!text)
-		return -ENOMEM;
+		return NULL;
 	n = pread(fd, text, st.st_size, 0);
 	if (n < 0) {
+		*err = -EIO;
 		free(text);
-		return -EIO;
+		return NULL;
 	}
 	text[n] = '\0';
-	wrong = split_parts(text, n, &line);
+	*size = n;
+	return text;
+}
+
+static int open_file(const char *name)
+{
+	return openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static int read_file(void)
+{
+	unsigned int line = 0;
+	const char *wrong;
+	size_t size = 0;
+	char *text;
+	int fd = open_file(FILE_NAME), err;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	text = read_text(fd, &size, &err);
+	close(fd);
+	if (!text)
+		return err;
+	wrong = split_parts(text, size, &line);
 	if (wrong) {
 		drop_parts();
 		report_line(line, wrong, "none of it is used");
 	}
 	free(text);
 	return 0;
+}
+
+/* False: there is none, or it is of an earlier life of the machine, or somebody edited the other. */
+static bool read_bound(void)
+{
+	unsigned int line = 0;
+	struct stat st, other;
+	bool good = false;
+	char *text = NULL;
+	size_t size = 0;
+	int fd = open_file(BOUND_NAME), err;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) &&
+	    (fstatat(dir_fd, FILE_NAME, &other, AT_SYMLINK_NOFOLLOW) ||
+	     st.st_mtim.tv_sec > other.st_mtim.tv_sec ||
+	     (st.st_mtim.tv_sec == other.st_mtim.tv_sec &&
+	      st.st_mtim.tv_nsec >= other.st_mtim.tv_nsec)))
+		text = read_text(fd, &size, &err);
+	close(fd);
+	if (text)
+		good = !split_parts(text, size, &line) && !strcmp(boot, saved_boot);
+	free(text);
+	if (good)
+		source = BOUND_NAME;
+	else
+		drop_parts();
+	return good;
 }
 
 /*
@@ -380,7 +452,7 @@ static int open_dir(void)
 int state_open(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	int fd, err;
+	int err;
 
 	if (!f || fscanf(f, "%39s", boot) != 1)
 		strcpy(boot, "unknown");
@@ -394,14 +466,11 @@ int state_open(void)
 		    err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
 		return err;
 	}
-	fd = openat(dir_fd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
+	if (read_bound())
 		return 0;
-	err = fd < 0 ? -errno : read_file(fd);
+	err = read_file();
 	if (err)
 		say(LOG_ERROR, "%s/" FILE_NAME ": %s", opt.state_dir, strerror(-err));
-	if (fd >= 0)
-		close(fd);
 	return err;
 }
 

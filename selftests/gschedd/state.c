@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "harness.h"
 
@@ -140,6 +141,65 @@ static void restarts(void)
 	is(daemon_stop(SIGTERM), 0, "it ends");
 	start();
 	ok(all_there() && in_group("a/b"), "and the next one has them, too");
+}
+
+static void replace(const char *path, const char *from, const char *to)
+{
+	char *text = text_of(path), *at = strstr(text, from);
+
+	if (!at || strlen(from) != strlen(to))
+		exit(1);
+	memcpy(at, to, strlen(to));
+	put(path, text);
+	free(text);
+}
+
+/*
+ * They are not synced: so they are beside the file that was, since a crash of the machine may leave
+ * nothing of what was not.
+ */
+static void bindings(void)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	char boot[64] = "", bound[160], *text;
+	struct stat before, after;
+
+	snprintf(bound, sizeof(bound), "%s.bound", file);
+	text = text_of(file);
+	sscanf(strstr(text, "boot "), "%63[^\n]", boot);
+	free(text);
+	stat(file, &before);
+	is(group_call(GSP_GROUP_BIND, "a/b", "procs", "0"), 0, "a process is bound");
+	is(group_call(GSP_GROUP_SET, "c", "procs", "0"), 0, "and by its file");
+	ok(!stat(file, &after) && before.st_ino == after.st_ino && !access(bound, F_OK),
+	   "the synced file is still there");
+	daemon_stop(SIGKILL);
+	start();
+	ok(in_group("c") && access(bound, F_OK), "the next gschedd has both in one file");
+
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGKILL);
+	text = strdup(boot);
+	text[5] = text[5] == '0' ? '1' : '0';
+	replace(bound, boot, text);
+	free(text);
+	start();
+	ok(all_there() && in_group("c"), "bindings of an earlier life of the machine do not count");
+
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGKILL);
+	replace(file, "gpu.weight 300", "gpu.weight 301");
+	clock_gettime(CLOCK_REALTIME, &times[1]);
+	times[1].tv_sec++;
+	utimensat(AT_FDCWD, file, times, 0);
+	start();
+	ok(reads("a/b", "gpu.weight", "301\n"), "what somebody has written since does");
+	group_call(GSP_GROUP_SET, "a/b", "gpu.weight", "300");
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGTERM);
+	ok(access(bound, F_OK), "after an end in order there is one file");
+	start();
+	ok(all_there() && in_group("a/b"), "with all");
 }
 
 static bool device_reads(const char *part)
@@ -297,6 +357,7 @@ int main(void)
 	snprintf(aside, sizeof(aside), "%s.damaged", file);
 	snprintf(messages, sizeof(messages), "%s/messages", dir);
 	restarts();
+	bindings();
 	settings();
 	absent_device();
 	other_boot();
