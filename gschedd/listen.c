@@ -12,15 +12,18 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "gschedd.h"
 
+#define RETRY_S		1
 #define FDS_A_CONN	4	/* the socket, an image, and two of a reply */
 #define UNREADY		".new"	/* added to a socket's name until it listens */
 #define LOCK		".lock"	/* added to it, for the file that is locked meanwhile */
 
 static struct source listener = { .fd = -1 };
+static struct source retry = { .fd = -1 };	/* a timer: descriptors or memory may be there again */
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 static struct stat made;
 /* waited: connections may have been in the backlog for a long time */
@@ -43,6 +46,26 @@ void listen_resume(void)
 	loop_mod(&listener, EPOLLIN);
 }
 
+/* What is missing need not come from a connection that ends: there may be none, or only long ones. */
+static void pause_for_a_while(void)
+{
+	const struct itimerspec its = { .it_value.tv_sec = RETRY_S };
+	static uint64_t said;
+
+	if (may_say(&said))
+		say(LOG_WARN, "no more connections for now: %m");
+	pause_listening();
+	timerfd_settime(retry.fd, 0, &its, NULL);
+}
+
+static void retry_ready(struct source *src, uint32_t events)
+{
+	uint64_t n;
+
+	if (read(src->fd, &n, sizeof(n)) == sizeof(n))
+		listen_resume();
+}
+
 static void listener_ready(struct source *src, uint32_t events)
 {
 	for (int i = 0; i < 16; i++) {
@@ -56,7 +79,7 @@ static void listener_ready(struct source *src, uint32_t events)
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 			    errno == ENOBUFS)
-				pause_listening();
+				pause_for_a_while();
 			else if (errno == EAGAIN)
 				waited = false;
 			return;
@@ -190,9 +213,14 @@ int listen_open(const char *path)
 	umask(mask);
 	listener.fd = fd;
 	listener.ready = listener_ready;
+	retry.ready = retry_ready;
+	retry.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (!err)
+		err = retry.fd < 0 ? -errno : loop_add(&retry, EPOLLIN);
 	if (!err)
 		err = loop_add(&listener, EPOLLIN);
 	if (err) {
+		loop_del(&retry);
 		close(fd);
 		listener.fd = -1;
 	}
@@ -212,4 +240,5 @@ void listen_close(void)
 	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
 		unlink(addr.sun_path);
 	loop_del(&listener);
+	loop_del(&retry);
 }

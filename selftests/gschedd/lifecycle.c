@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,6 +111,53 @@ static void clients(void)
 	close(c.s);
 }
 
+/* Whether the file has the text, after ten seconds at most */
+static bool comes(const char *path, const char *what)
+{
+	char text[4096];
+	size_t n;
+	FILE *f;
+
+	for (int i = 0; i < 10000; i++) {
+		f = fopen(path, "re");
+		n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+		text[n] = '\0';
+		if (f)
+			fclose(f);
+		if (strstr(text, what))
+			return true;
+		usleep(1000);
+	}
+	printf("# %s\n", text);
+	return false;
+}
+
+/* Somebody connects while it has no descriptors to spare, though nobody else is connected. */
+static void no_descriptors(void)
+{
+	struct gsched_info info = { .size = sizeof(info) };
+	struct rlimit few, before;
+	char messages[128];
+	int s, fd, err = dup(2);
+
+	snprintf(messages, sizeof(messages), "%s/messages", dir);
+	fd = open(messages, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	dup2(fd, 2);
+	daemon_start("--device", DEVICE, NULL);
+	dup2(err, 2);
+	close(err);
+	close(fd);
+	prlimit(daemon_pid, RLIMIT_NOFILE, NULL, &before);
+	few = (struct rlimit){ 3, before.rlim_max };
+	is(prlimit(daemon_pid, RLIMIT_NOFILE, &few, NULL), 0, "a gschedd without descriptors");
+	s = peer();
+	ok(comes(messages, "no more connections for now"), "takes no connection, and says so");
+	is(prlimit(daemon_pid, RLIMIT_NOFILE, &before, NULL), 0, "it may have some again");
+	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "who has waited is served");
+	close(s);
+	is(daemon_stop(SIGTERM), 0, "it ends cleanly");
+}
+
 static void bad_options(void)
 {
 	static const char *const bad[][2] = {
@@ -208,6 +256,7 @@ int main(void)
 {
 	sockets();
 	clients();
+	no_descriptors();
 	bad_options();
 	drivers();
 	return done_testing();
