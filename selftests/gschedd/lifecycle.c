@@ -111,6 +111,29 @@ static void clients(void)
 	close(c.s);
 }
 
+static void signals(void)
+{
+	struct gsched_info info = { .size = sizeof(info) };
+	struct stat st;
+	int s;
+
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	daemon_start("--device", DEVICE, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	kill(daemon_pid, SIGINT);
+	kill(daemon_pid, SIGHUP);
+	s = peer();
+	is(call(s, GSP_INFO, &info, sizeof(info)), 0,
+	   "started to ignore SIGINT and SIGHUP, as by nohup, it does");
+	close(s);
+	is(daemon_stop(SIGTERM), 0, "and ends by SIGTERM");
+	daemon_start("--device", DEVICE, NULL);
+	is(daemon_stop(SIGHUP), 0, "SIGHUP, as when its terminal is closed: a clean end");
+	ok(stat(sock_path, &st) && errno == ENOENT, "the socket is gone");
+}
+
 /* Whether the file has the text, after ten seconds at most */
 static bool comes(const char *path, const char *what)
 {
@@ -254,8 +277,11 @@ static void drivers(void)
 
 int main(void)
 {
+	/* in the background of a script it is ignored */
+	signal(SIGINT, SIG_DFL);
 	sockets();
 	clients();
+	signals();
 	no_descriptors();
 	bad_options();
 	drivers();
