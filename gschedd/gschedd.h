@@ -185,8 +185,9 @@ void groups_free(struct device *dev);
 /* ---- state.c: what survives a restart ---- */
 int state_open(void);			/* -errno, logged */
 void state_restore(struct device *dev);	/* groups and settings of a device that was added */
-void state_save(bool durable);		/* after a change; durable: also across a machine crash */
-void state_finish(void);		/* at exit, while the groups are there */
+/* After a change; @durable: soon also across a machine crash. Does not wait for the disk. */
+void state_save(bool durable);
+void state_sync(void);			/* waits; at start, and at exit while the groups are there */
 void state_close(void);
 
 /* ---- arbiter.c ---- */

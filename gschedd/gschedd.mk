@@ -47,6 +47,11 @@ $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
+$(B)/selftests/gschedd/state: | $(B)/selftests/gschedd/fakedisk.so
+$(B)/selftests/gschedd/fakedisk.so: $(B)/obj/selftests/gschedd/fakedisk.o
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
+
 $(addprefix $(B)/selftests/gschedd/,ctl mps-ctl scope qos windows): \
 $(B)/selftests/gschedd/%: selftests/gschedd/%.sh selftests/lib.sh $(B)/bin/gschedctl $(B)/bin/gschedd
 	@mkdir -p $(@D)

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 		return 1;
 	err = add_devices();
 	if (!err)
-		state_save(true);
+		state_sync();
 	if (!err)
 		err = listen_open(opt.socket);
 	if (!err)
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 		notify_systemd("READY=1");
 		loop_run();
 		notify_systemd("STOPPING=1");
-		state_finish();
+		state_sync();
 	}
 	planner_stop();
 	listen_close();

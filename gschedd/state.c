@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What survives a restart: groups with their files, owners and cgroups, the processes bound to
- * them, and settings of devices. DIR/groups is text, one statement per line (gschedd(8)). It is
- * replaced as a whole after each change, before the change is acknowledged.
+ * them, and settings of devices. Text, one statement per line (gschedd(8)), which is replaced as a
+ * whole.
  *
- * Bindings change often and are void after a crash of the machine, so they are not worth a sync. But
- * a file that was not synced may be empty after a crash, so it must not replace DIR/groups: a change
- * of bindings writes the same text to DIR/groups.bound, until the next change of something else.
+ * DIR/groups.now has it after each change, before the change is acknowledged, for the gschedd that
+ * comes after one that was killed. A crash of the machine may leave nothing of a file that was not
+ * synced, so that one does not replace DIR/groups, which has it for the time after such a crash. It is
+ * written by a child: a disk that is busy keeps fdatasync(2) for seconds, and clients take a gschedd
+ * that is silent for two for a dead one. Bindings are void after a crash of the machine: a change of
+ * these alone is not worth a sync.
  *
  * State is restored when a device is added. So the state of an absent device (another driver, a
  * removed GPU) stays in the file unchanged until the device returns.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "gschedd.h"
 
 #define FILE_NAME	"groups"
-#define BOUND_NAME	FILE_NAME ".bound"
+#define NOW_NAME	FILE_NAME ".now"
 #define LOCK_NAME	"lock"
 #define HEADER		"gschedd groups 1"
 #define SIZE_MAX_FILE	(64u << 20)
@@ -41,8 +50,16 @@ static int dir_fd = -1, lock_fd = -1;
 /* now, and when the file was written: saved pids are valid only if these are equal */
 static char boot[40], saved_boot[40];
 static const char *source = FILE_NAME;	/* the file that was read */
-static bool damaged, failing;
-static bool bound;		/* BOUND_NAME is newer than FILE_NAME */
+static bool damaged, failing, failing_sync;
+/*
+ * Changes so far, those in FILE_NAME, and those that the child writes there. stamp: the time of the
+ * last one, which both files have as mtime: so the newer one is known, and whether somebody edited it.
+ */
+static uint64_t changes, synced, syncing;
+static struct timespec stamp;
+static bool sync_due;
+static struct source child = { .fd = -1 };
+static pid_t child_pid;
 
 /* A file that could not be read is never overwritten: it is renamed, once. */
 static void keep_aside(void)
@@ -120,9 +137,14 @@ static void write_all(FILE *f)
 static int write_file(const char *name, bool durable)
 {
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(dir_fd, FILE_NAME ".new", flags, 0600), err = 0;
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, stamp };
+	char new[64];
+	int fd, err = 0;
+	FILE *f;
 
+	snprintf(new, sizeof(new), "%s.new", name);
+	fd = openat(dir_fd, new, flags, 0600);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f) {
 		err = -errno;
 		if (fd >= 0)
@@ -130,14 +152,64 @@ static int write_file(const char *name, bool durable)
 		return err;
 	}
 	write_all(f);
-	if (fflush(f) || ferror(f) || (durable && fdatasync(fd)))
+	if (fflush(f) || ferror(f) || futimens(fd, times) || (durable && fdatasync(fd)))
 		err = -(errno ? errno : EIO);
 	fclose(f);
-	if (!err && renameat(dir_fd, FILE_NAME ".new", dir_fd, name))
+	if (!err && renameat(dir_fd, new, dir_fd, name))
 		err = -errno;
 	if (err)
-		unlinkat(dir_fd, FILE_NAME ".new", 0);
+		unlinkat(dir_fd, new, 0);
 	return err;
+}
+
+/* FILE_NAME has the changes up to @upto, or could not be written. */
+static void sync_ended(uint64_t upto, int err)
+{
+	if (err && !failing_sync)
+		say(LOG_ERROR, "%s/" FILE_NAME ": %s: changes are lost if the machine crashes now",
+		    opt.state_dir, strerror(-err));
+	failing_sync = err;
+	if (err)
+		return;
+	synced = upto;
+	if (synced == changes)
+		unlinkat(dir_fd, NOW_NAME, 0);
+}
+
+static void start_child(void);
+
+static void child_ready(struct source *src, uint32_t events)
+{
+	int status = 0;
+
+	waitpid(child_pid, &status, 0);
+	child_pid = 0;
+	loop_del(src);
+	sync_ended(syncing, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO);
+	if (sync_due)
+		start_child();
+}
+
+/* Its memory is as it was at the fork, whatever changes while it writes. */
+static void start_child(void)
+{
+	const pid_t parent = getpid();
+
+	sync_due = false;
+	syncing = changes;
+	child_pid = fork();
+	if (!child_pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* it must not keep others' connections open */
+		if (getppid() != parent || dup2(dir_fd, 3) != 3 || close_range(4, ~0u, 0))
+			_exit(EIO);
+		dir_fd = 3;
+		_exit(-write_file(FILE_NAME, true));
+	}
+	child.ready = child_ready;
+	child.fd = child_pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, child_pid, 0);
+	if (child.fd < 0 || loop_add(&child, EPOLLIN))
+		state_sync();
 }
 
 void state_save(bool durable)
@@ -146,22 +218,32 @@ void state_save(bool durable)
 
 	if (dir_fd < 0)
 		return;
-	err = write_file(durable ? FILE_NAME : BOUND_NAME, durable);
+	changes++;
+	clock_gettime(CLOCK_REALTIME, &stamp);
+	err = write_file(NOW_NAME, false);
 	if (err && !failing)
-		say(LOG_ERROR, "%s/" FILE_NAME ": %s: groups are lost if gschedd ends now",
+		say(LOG_ERROR, "%s/" NOW_NAME ": %s: groups are lost if gschedd ends now",
 		    opt.state_dir, strerror(-err));
 	failing = err;
-	if (err)
-		return;
-	bound = !durable;
-	if (durable)
-		unlinkat(dir_fd, BOUND_NAME, 0);
+	sync_due |= durable;
+	if (sync_due && child_pid <= 0)
+		start_child();
 }
 
-void state_finish(void)
+void state_sync(void)
 {
-	if (bound)
-		state_save(true);
+	if (dir_fd < 0)
+		return;
+	if (child_pid > 0) {
+		kill(child_pid, SIGKILL);
+		waitpid(child_pid, NULL, 0);
+	}
+	child_pid = 0;
+	loop_del(&child);
+	sync_due = false;
+	clock_gettime(CLOCK_REALTIME, &stamp);
+	sync_ended(changes, write_file(FILE_NAME, true));
+	source = FILE_NAME;
 }
 
 /* ---- reading ---- */
@@ -387,15 +469,15 @@ static int read_file(void)
 	return 0;
 }
 
-/* False: there is none, or it is of an earlier life of the machine, or somebody edited the other. */
-static bool read_bound(void)
+/* False: there is none, or it is of an earlier life of the machine, or the other one is newer. */
+static bool read_now(void)
 {
 	unsigned int line = 0;
 	struct stat st, other;
 	bool good = false;
 	char *text = NULL;
 	size_t size = 0;
-	int fd = open_file(BOUND_NAME), err;
+	int fd = open_file(NOW_NAME), err;
 
 	if (fd < 0)
 		return false;
@@ -410,7 +492,7 @@ static bool read_bound(void)
 		good = !split_parts(text, size, &line) && !strcmp(boot, saved_boot);
 	free(text);
 	if (good)
-		source = BOUND_NAME;
+		source = NOW_NAME;
 	else
 		drop_parts();
 	return good;
@@ -466,7 +548,7 @@ int state_open(void)
 		    err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
 		return err;
 	}
-	if (read_bound())
+	if (read_now())
 		return 0;
 	err = read_file();
 	if (err)

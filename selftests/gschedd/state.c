@@ -161,27 +161,27 @@ static void replace(const char *path, const char *from, const char *to)
 static void bindings(void)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
-	char boot[64] = "", bound[160], *text;
+	char boot[64] = "", now[160], *text;
 	struct stat before, after;
 
-	snprintf(bound, sizeof(bound), "%s.bound", file);
+	snprintf(now, sizeof(now), "%s.now", file);
 	text = text_of(file);
 	sscanf(strstr(text, "boot "), "%63[^\n]", boot);
 	free(text);
 	stat(file, &before);
 	is(group_call(GSP_GROUP_BIND, "a/b", "procs", "0"), 0, "a process is bound");
 	is(group_call(GSP_GROUP_SET, "c", "procs", "0"), 0, "and by its file");
-	ok(!stat(file, &after) && before.st_ino == after.st_ino && !access(bound, F_OK),
+	ok(!stat(file, &after) && before.st_ino == after.st_ino && !access(now, F_OK),
 	   "the synced file is still there");
 	daemon_stop(SIGKILL);
 	start();
-	ok(in_group("c") && access(bound, F_OK), "the next gschedd has both in one file");
+	ok(in_group("c") && access(now, F_OK), "the next gschedd has both in one file");
 
 	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
 	daemon_stop(SIGKILL);
 	text = strdup(boot);
 	text[5] = text[5] == '0' ? '1' : '0';
-	replace(bound, boot, text);
+	replace(now, boot, text);
 	free(text);
 	start();
 	ok(all_there() && in_group("c"), "bindings of an earlier life of the machine do not count");
@@ -197,10 +197,57 @@ static void bindings(void)
 	group_call(GSP_GROUP_SET, "a/b", "gpu.weight", "300");
 	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
 	daemon_stop(SIGTERM);
-	ok(access(bound, F_OK), "after an end in order there is one file");
+	ok(access(now, F_OK), "after an end in order there is one file");
 	start();
 	ok(all_there() && in_group("a/b"), "with all");
 }
+
+#ifdef __SANITIZE_ADDRESS__
+static void busy_disk(void)
+{
+	skip("its runtime has to be loaded first", "a disk that is busy");
+}
+#else
+/* gschedd does not wait for the disk: its clients would take it for dead. */
+static void busy_disk(void)
+{
+	char hangs[160], preload[4096], *text = NULL;
+	ssize_t n = readlink("/proc/self/exe", preload, sizeof(preload) - 32);
+	bool there = false;
+
+	preload[n > 0 ? n : 0] = '\0';
+	strcpy(strrchr(preload, '/') + 1, "fakedisk.so");
+	snprintf(hangs, sizeof(hangs), "%s/hangs", dir);
+	daemon_stop(SIGTERM);
+	setenv("FAKEDISK_HANGS", hangs, 1);
+	setenv("LD_PRELOAD", preload, 1);
+	start();
+	unsetenv("LD_PRELOAD");
+	put(hangs, "");
+	is(group_call(GSP_GROUP_CREATE, "busy", NULL, NULL), 0,
+	   "a change while the disk is busy is answered");
+	is(group_call(GSP_GROUP_CREATE, "busy/too", NULL, NULL), 0, "and another one");
+	text = text_of(file);
+	ok(!strstr(text, "group /busy"), "before it is on the disk");
+	free(text);
+	unlink(hangs);
+	for (int i = 0; i < 10000 && !there; i++) {
+		text = text_of(file);
+		there = strstr(text, "group /busy/too\n");
+		free(text);
+		usleep(1000);
+	}
+	ok(there, "then both are");
+	put(hangs, "");
+	group_call(GSP_GROUP_DELETE, "busy/too", NULL, NULL);
+	daemon_stop(SIGKILL);
+	unlink(hangs);
+	start();
+	ok(*group_file("busy", "owner") && !*group_file("busy/too", "owner"),
+	   "killed meanwhile: the next one has what was answered");
+	group_call(GSP_GROUP_DELETE, "busy", NULL, NULL);
+}
+#endif
 
 static bool device_reads(const char *part)
 {
@@ -358,6 +405,7 @@ int main(void)
 	snprintf(messages, sizeof(messages), "%s/messages", dir);
 	restarts();
 	bindings();
+	busy_disk();
 	settings();
 	absent_device();
 	other_boot();
