@@ -419,7 +419,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 	if (!err && call->out_fds && !ioctl(conn->src.fd, SIOCOUTQ, &unread) && unread > UNREAD_MAX)
 		err = -EBUSY;
 	if (err) {
-		close_all(fds, n_fds);
+		close_foreign(fds, n_fds);
 		conn_reply(conn, &p->h, err, NULL, 0, NULL, 0);
 		return;
 	}
@@ -429,7 +429,7 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 		state_save(call->saves == SAVES_GROUPS && !ctx.bound);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)
-			close(fds[i]);
+			close_foreign(&fds[i], 1);
 	if (ctx.later) {
 		if (p->h.type == GSP_SUBMIT)
 			conn->wait[((struct gsched_submit *)p->body)->slot].len = len;

@@ -239,6 +239,6 @@ void listen_close(void)
 	/* unless it is another one that was created after ours was removed */
 	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
 		unlink(addr.sun_path);
-	loop_del(&listener);
+	loop_del_later(&listener);
 	loop_del(&retry);
 }
