@@ -93,11 +93,14 @@ static void print_setting(const char *name)
 /* The program must use the arbiter that its group belongs to. */
 static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 {
+	const char *env = getenv("GSCHED_SOCKET"), *socket = ctl->open.socket;
 	char path[PATH_MAX];
 
-	if (ctl->open.socket)
-		setenv("GSCHED_SOCKET", realpath(ctl->open.socket, path) ? path : ctl->open.socket,
-		       1);
+	/* the program may change its directory */
+	if (!socket && env && *env && *env != '/')
+		socket = env;
+	if (socket)
+		setenv("GSCHED_SOCKET", realpath(socket, path) ? path : socket, 1);
 	else if (gsched_backend(g) == GSCHED_BACKEND_DAEMON)
 		setenv("GSCHED_SOCKET", GSP_SOCKET_DEFAULT, 0);
 	if (ctl->open.backend != GSCHED_BACKEND_ANY)

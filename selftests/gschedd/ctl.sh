@@ -414,6 +414,11 @@ if unshare --pid --fork true 2>/dev/null; then
 		-- bash -c 'read -r pid _ </proc/self/stat
 		[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $pid ] && echo bound'
 fi
+# shellcheck disable=SC2016
+expect 0 "at $GSCHED_SOCKET" "a relative \$GSCHED_SOCKET holds in any directory" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" bash -c 'cd "${GSCHED_SOCKET%/*}" &&
+	GSCHED_SOCKET=./gschedd.sock "$1" run -- sh -c "echo at \$GSCHED_SOCKET"' bash \
+	"$(realpath "$ctl")"
 expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
 
 # several devices. where PID: the groups that it is in, of gpu0 and gpu1
