@@ -466,6 +466,37 @@ static void gschedd_ends(void)
 	end(a);
 }
 
+/* What a user makes wait on its way to the control daemon has nothing of gschedd's. */
+static void waits(void)
+{
+	char path[160], log[160];
+	struct gsp_band req = { .size = sizeof(req), .flags = GSP_BAND_BY_NAME, .band = "fifo" };
+	pid_t child;
+	int s;
+
+	snprintf(path, sizeof(path), "%s/%u/fifo", mps, (unsigned int)getuid());
+	snprintf(log, sizeof(log), "%s/log", path);
+	start("60", "60");
+	ok(!mkdir(path, 0700) && !mkdir(log, 0700), "a band's directory");
+	strcat(log, "/control.out");
+	is(mkfifo(log, 0600), 0, "with a pipe for the output, which is not read");
+	s = peer();
+	send_req(s, GSP_BAND, 0, 1, &req, sizeof(req), -1);
+	ok(wait_for("fifo", "\"pid\":"), "a daemon is started");
+	child = daemon_of("fifo");
+	snprintf(path, sizeof(path), "/proc/%d/fd/4", (int)child);
+	for (int i = 0; i < 10000 && !access(path, F_OK); i++)
+		usleep(1000);
+	daemon_stop(SIGKILL);
+	close(s);
+	start("60", "10");
+	ok(child > 0 && runs(child), "gschedd is killed while it waits: the next one starts");
+	if (child > 0)
+		kill(child, SIGKILL);
+	is(daemon_stop(SIGTERM), 0, "and ends");
+	unlink(log);
+}
+
 static void cannot_start(void)
 {
 	char open[96];
@@ -512,5 +543,6 @@ int main(void)
 	users();
 	many_users();
 	gschedd_ends();
+	waits();
 	return done_testing();
 }
