@@ -2,8 +2,8 @@
 /*
  * Closes descriptors that clients have passed, and the connections that may have some unread, in
  * threads that do nothing else. close(2) may wait for as long as a client likes: for a TCP socket
- * with SO_LINGER whose peer does not read, or for a FUSE file system. A thread that waits so has freed
- * the descriptor's number already.
+ * with SO_LINGER whose peer does not read, or for a FUSE file system. A thread that waits so has
+ * freed the descriptor's number already.
  */
 #include <pthread.h>
 #include <signal.h>

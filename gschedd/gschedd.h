@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of gschedd and what they share. One thread runs all of it but closer.c: an epoll loop
- * whose sources are the listening socket, the connections, timers, and the rewrite workers, which are
- * separate processes. So no field here needs a lock.
+ * whose sources are the listening socket, the connections, timers, and the rewrite workers, which
+ * are separate processes. So no field here needs a lock.
  *
  * Ownership: a device owns its groups and the core's device; a connection owns its client; a
  * client's group outlives it (a group with clients cannot be deleted). Sources are freed at the end
@@ -127,8 +127,8 @@ struct peer {
 /* @waited: the peer may have connected long ago. -errno. */
 int peer_identify(int fd, bool waited, struct peer *peer);
 /*
- * -ESRCH: the process that connected has ended, and @pid is nobody's or somebody else's by now. What
- * was learnt of @pid before holds only if this is 0. 0 also if it is in no namespace of ours.
+ * -ESRCH: the process that connected has ended, and @pid is nobody's or somebody else's by now.
+ * What was learnt of @pid before holds only if this is 0. 0 also if it is in no namespace of ours.
  */
 int peer_gone(int fd, pid_t pid);
 

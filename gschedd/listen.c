@@ -46,7 +46,7 @@ void listen_resume(void)
 	loop_mod(&listener, EPOLLIN);
 }
 
-/* What is missing need not come from a connection that ends: there may be none, or only long ones. */
+/* What is missing need not come from a connection that ends: all may be long, or none be there. */
 static void pause_for_a_while(void)
 {
 	const struct itimerspec its = { .it_value.tv_sec = RETRY_S };
@@ -131,8 +131,9 @@ static int is_listening(const char *path)
 }
 
 /*
- * Held until our socket exists, or two that start at once could both replace a dead one. It is a file
- * of ours and not the directory: everybody who can open that can lock it, for as long as they like.
+ * Held until our socket exists, or two that start at once could both replace a dead one. It is a
+ * file of ours and not the directory: everybody who can open that can lock it, for as long as they
+ * like.
  * -errno, logged.
  */
 static int lock_name(const char *lock)

@@ -85,8 +85,8 @@ static void signals_ready(struct source *src, uint32_t events)
 }
 
 /*
- * A signal that is ignored is one that it was started to ignore: by nohup, or in the background of a
- * script, whose Ctrl-C is not meant for it. signalfd(2) would deliver it nevertheless.
+ * A signal that is ignored is one that it was started to ignore: by nohup, or in the background of
+ * a script, whose Ctrl-C is not meant for it. signalfd(2) would deliver it nevertheless.
  */
 static void add_signal(sigset_t *set, int sig)
 {

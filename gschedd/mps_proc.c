@@ -195,8 +195,8 @@ static _Noreturn void give_up(int error_fd, const char *what)
 }
 
 /*
- * Once the child runs as the user, the user can stop it, or make it wait for a file. If gschedd ended
- * meanwhile, its listening socket and locks would be held, and the next one could not start.
+ * Once the child runs as the user, the user can stop it, or make it wait for a file. If gschedd
+ * ended meanwhile, its listening socket and locks would be held, and the next one could not start.
  */
 static void keep_only(int *in, int *error_fd)
 {

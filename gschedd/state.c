@@ -6,10 +6,10 @@
  *
  * DIR/groups.now has it after each change, before the change is acknowledged, for the gschedd that
  * comes after one that was killed. A crash of the machine may leave nothing of a file that was not
- * synced, so that one does not replace DIR/groups, which has it for the time after such a crash. It is
- * written by a child: a disk that is busy keeps fdatasync(2) for seconds, and clients take a gschedd
- * that is silent for two for a dead one. Bindings are void after a crash of the machine: a change of
- * these alone is not worth a sync.
+ * synced, so that one does not replace DIR/groups, which has it for the time after such a crash. It
+ * is written by a child: a disk that is busy keeps fdatasync(2) for seconds, and clients take a
+ * gschedd that is silent for two for a dead one. Bindings are void after a crash of the machine: a
+ * change of these alone is not worth a sync.
  *
  * State is restored when a device is added. So the state of an absent device (another driver, a
  * removed GPU) stays in the file unchanged until the device returns.
@@ -53,7 +53,7 @@ static const char *source = FILE_NAME;	/* the file that was read */
 static bool damaged, failing, failing_sync;
 /*
  * Changes so far, those in FILE_NAME, and those that the child writes there. stamp: the time of the
- * last one, which both files have as mtime: so the newer one is known, and whether somebody edited it.
+ * last one, which both files have as mtime: so the newer one is known, also if somebody edited it.
  */
 static uint64_t changes, synced, syncing;
 static struct timespec stamp;
@@ -499,8 +499,8 @@ static bool read_now(void)
 }
 
 /*
- * The groups decide who may use what, so no one else may write there. Others may be able to read the
- * directory, and so to lock it: what is locked is a file of ours.
+ * The groups decide who may use what, so no one else may write there. Others may be able to read
+ * the directory, and so to lock it: what is locked is a file of ours.
  */
 static int open_dir(void)
 {
