@@ -469,7 +469,7 @@ static void gschedd_ends(void)
 /* What a user makes wait on its way to the control daemon has nothing of gschedd's. */
 static void waits(void)
 {
-	char path[160], log[160];
+	char path[160], log[192];
 	struct gsp_band req = { .size = sizeof(req), .flags = GSP_BAND_BY_NAME, .band = "fifo" };
 	pid_t child;
 	int s;
