@@ -33,7 +33,8 @@ struct victim {
 };
 
 static int dir_fd = -1;
-static uint64_t max_size, total;
+static const char *dir_path;
+static uint64_t dir_max, max_size, total;
 static uint64_t unseen;	/* bytes stored since the last count; other workers store too */
 
 /* The linker's build id identifies the build of the rewriter. */
@@ -134,6 +135,8 @@ int cache_open(const char *path, uint64_t max)
 	struct stat st;
 	int err;
 
+	dir_path = path;
+	dir_max = max;
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -300,6 +303,11 @@ static void evict_entries(const char *newest)
 	free(v);
 }
 
+static int create_file(const char *name)
+{
+	return openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 {
 	struct file_head h = { .magic = MAGIC, .err = e->err, .ptx_size = e->ptx_size,
@@ -316,7 +324,12 @@ void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e)
 	sum_of(key, &h, e, h.sum);
 	name_of(key, name);
 	snprintf(tmp, sizeof(tmp), "tmp.%d.%u", (int)getpid(), serial++);
-	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = create_file(tmp);
+	/* somebody has removed the directory, to empty the cache */
+	if (fd < 0 && errno == ENOENT) {
+		cache_close();
+		fd = cache_open(dir_path, dir_max) ? -1 : create_file(tmp);
+	}
 	if (fd < 0)
 		return;
 	ok = write_all(fd, &h, sizeof(h)) && write_all(fd, e->ptx, e->ptx_size) &&

@@ -19,7 +19,11 @@ struct cache_entry {
 	size_t ptx_size, description_size, notes_size;
 };
 
-int cache_open(const char *dir, uint64_t max);	/* -errno; without it every cache_get() misses */
+/*
+ * -errno; without it every cache_get() misses. @dir is kept: a directory that is removed is made
+ * again.
+ */
+int cache_open(const char *dir, uint64_t max);
 bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e);	/* caller frees e->ptx */
 void cache_put(const uint8_t key[CACHE_KEY], const struct cache_entry *e);
 void cache_close(void);

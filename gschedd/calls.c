@@ -24,6 +24,7 @@ struct call_ctx {
 	unsigned int n_fds;
 	bool later;			/* the reply comes later */
 	bool not_saved;			/* a plan, which state.c must not save */
+	bool bound;			/* only bindings have changed */
 };
 
 struct call {
@@ -216,9 +217,14 @@ static pid_t pid_of(const char *text)
 static int bind_value(struct call_ctx *ctx, struct group *group, const char *value)
 {
 	pid_t pid = pid_of(value);
+	int err;
 
 	if (pid < 0)
 		return -EINVAL;
+	err = pid ? 0 : peer_gone(ctx->conn->src.fd, ctx->conn->pid);
+	if (err)
+		return err;
+	ctx->bound = true;
 	return group_bind(group, pid ? pid : ctx->conn->pid, ctx->conn);
 }
 
@@ -413,17 +419,17 @@ void call_dispatch(struct conn *conn, struct packet *p, size_t len, int *fds, un
 	if (!err && call->out_fds && !ioctl(conn->src.fd, SIOCOUTQ, &unread) && unread > UNREAD_MAX)
 		err = -EBUSY;
 	if (err) {
-		close_all(fds, n_fds);
+		close_foreign(fds, n_fds);
 		conn_reply(conn, &p->h, err, NULL, 0, NULL, 0);
 		return;
 	}
 	err = call->fn(&ctx);
 	/* bindings are void after a machine crash, so they need not be synced to disk */
 	if (!err && call->saves && !ctx.not_saved)
-		state_save(call->saves == SAVES_GROUPS);
+		state_save(call->saves == SAVES_GROUPS && !ctx.bound);
 	for (unsigned int i = 0; i < n_fds; i++)
 		if (fds[i] >= 0)
-			close(fds[i]);
+			close_foreign(&fds[i], 1);
 	if (ctx.later) {
 		if (p->h.type == GSP_SUBMIT)
 			conn->wait[((struct gsched_submit *)p->body)->slot].len = len;

@@ -78,6 +78,10 @@ int client_attach(struct conn *conn, struct gsched_attach *req, int *fds)
 	return -ENOENT;
 found:
 	group = group_of_pid(dev, conn->pid);
+	/* or a connection that its process leaves to others would be in no group, or a stranger's */
+	err = peer_gone(conn->src.fd, conn->pid);
+	if (err)
+		return err;
 	err = gsc_group_room(group->core, conn->uid, conn->admin, dev->clients_max);
 	if (err) {
 		static uint64_t said;
@@ -179,7 +183,8 @@ void client_regroup(struct client *c)
 {
 	struct group *group = group_of_pid(c->dev, c->conn->pid);
 
-	if (group == c->group)
+	/* a client that outlives its process stays where it was */
+	if (group == c->group || peer_gone(c->conn->src.fd, c->conn->pid))
 		return;
 	c->group = group;
 	gsc_client_move(&c->core, group->core, now_ns());

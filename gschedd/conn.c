@@ -272,6 +272,7 @@ static void conn_free(struct conn *conn)
 	list_del_init(&conn->node);
 	n_conns--;
 	user_put(conn->user);
+	loop_del_later(&conn->src);
 	loop_free(&conn->src, conn);
 	listen_resume();
 }
@@ -323,20 +324,20 @@ static bool receive_packet(struct conn *conn)
 	}
 	if (!n) {
 		/* end of file, or an empty packet, which is not valid */
-		close_all(fds, n_fds);
+		close_foreign(fds, n_fds);
 		conn_kill(conn);
 		return false;
 	}
 	if (n < (ssize_t)sizeof(p.h)) {
 		struct gsp_header h = { 0 };
 
-		close_all(fds, n_fds);
+		close_foreign(fds, n_fds);
 		memcpy(&h, &p, n);
 		conn_reply(conn, &h, EINVAL, NULL, 0, NULL, 0);
 		return !conn->blocked;
 	}
 	if (flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		close_all(fds, n_fds);
+		close_foreign(fds, n_fds);
 		conn_reply(conn, &p.h, flags & MSG_TRUNC ? EMSGSIZE : EINVAL, NULL, 0, NULL, 0);
 		return !conn->blocked;
 	}
@@ -436,6 +437,7 @@ int conn_open(int fd, unsigned int max, bool waited)
 put_user:
 	user_put(user);
 close_fd:
-	close(fd);
+	shutdown(fd, SHUT_RDWR);
+	close_later(fd);
 	return err;
 }

@@ -26,9 +26,9 @@ bool ctl_devices_get(struct ctl_devices *devices, const struct ctl *ctl, struct 
 void ctl_devices_put(struct ctl_devices *devices);
 
 /*
- * Binds @pid to @group on those of @devices that have it, or on none of them, and keeps these in
- * @devices. Prints where the group does not exist. @create: creates it on each. Returns CTL_FAIL
- * after printing the error.
+ * Binds @pid (0: this process) to @group on those of @devices that have it, or on none of them, and
+ * keeps these in @devices. Prints where the group does not exist. @create: creates it on each.
+ * Returns CTL_FAIL after printing the error.
  */
 int ctl_bind(struct ctl *ctl, struct gsched *g, struct ctl_devices *devices, const char *group,
 	     bool create, pid_t pid);

@@ -93,11 +93,14 @@ static void print_setting(const char *name)
 /* The program must use the arbiter that its group belongs to. */
 static void export_arbiter(const struct ctl *ctl, const struct gsched *g)
 {
+	const char *env = getenv("GSCHED_SOCKET"), *socket = ctl->open.socket;
 	char path[PATH_MAX];
 
-	if (ctl->open.socket)
-		setenv("GSCHED_SOCKET", realpath(ctl->open.socket, path) ? path : ctl->open.socket,
-		       1);
+	/* the program may change its directory */
+	if (!socket && env && *env && *env != '/')
+		socket = env;
+	if (socket)
+		setenv("GSCHED_SOCKET", realpath(socket, path) ? path : socket, 1);
 	else if (gsched_backend(g) == GSCHED_BACKEND_DAEMON)
 		setenv("GSCHED_SOCKET", GSP_SOCKET_DEFAULT, 0);
 	if (ctl->open.backend != GSCHED_BACKEND_ANY)
@@ -230,7 +233,8 @@ static void print_settings(const bool *had)
 static int join_group(struct ctl *ctl, struct gsched *g)
 {
 	const char *group = opt.group && *opt.group ? opt.group : NULL;
-	pid_t pid = opt.env ? getppid() : getpid();
+	/* 0, the caller: its number may be another one in the arbiter's pid namespace */
+	pid_t pid = opt.env ? getppid() : 0;
 	struct ctl_devices devices;
 	int rc = CTL_FAIL;
 
@@ -239,7 +243,7 @@ static int join_group(struct ctl *ctl, struct gsched *g)
 		export_arbiter(ctl, g);
 		if (group && !opt.env && !opt.no_scope)
 			ctl_scope(g, &devices, group, opt.verbose);
-		rc = ctl_bind_band(ctl, g, &devices, group, opt.env ? getppid() : 0, opt.strict);
+		rc = ctl_bind_band(ctl, g, &devices, group, pid, opt.strict);
 	}
 	ctl_devices_put(&devices);
 	return rc;

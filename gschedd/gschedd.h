@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The parts of gschedd and what they share. One thread runs all of it: an epoll loop whose sources
- * are the listening socket, the connections, timers, and the rewrite workers, which are separate
- * processes. So no field here needs a lock.
+ * The parts of gschedd and what they share. One thread runs all of it but closer.c: an epoll loop
+ * whose sources are the listening socket, the connections, timers, and the rewrite workers, which
+ * are separate processes. So no field here needs a lock.
  *
  * Ownership: a device owns its groups and the core's device; a connection owns its client; a
  * client's group outlives it (a group with clients cannot be deleted). Sources are freed at the end
@@ -85,6 +85,8 @@ int loop_init(void);
 int loop_add(struct source *src, uint32_t events);	/* -errno */
 void loop_mod(struct source *src, uint32_t events);
 void loop_del(struct source *src);		/* also closes src->fd */
+/* The same of a socket that clients send to: by close_later(). */
+void loop_del_later(struct source *src);
 /* loop_del(), and frees @mem, which contains @src, once no event can refer to it. */
 void loop_free(struct source *src, void *mem);
 void loop_run(void);				/* until loop_stop() */
@@ -124,9 +126,18 @@ struct peer {
 
 /* @waited: the peer may have connected long ago. -errno. */
 int peer_identify(int fd, bool waited, struct peer *peer);
+/*
+ * -ESRCH: the process that connected has ended, and @pid is nobody's or somebody else's by now.
+ * What was learnt of @pid before holds only if this is 0. 0 also if it is in no namespace of ours.
+ */
+int peer_gone(int fd, pid_t pid);
+
+/* ---- closer.c: closes descriptors of which a client decides how long that takes ---- */
+void close_later(int fd);
 
 /* ---- fds.c: at most GSP_MAX_FDS with each packet ---- */
 void close_all(const int *fds, unsigned int n);
+void close_foreign(const int *fds, unsigned int n);	/* that a client has passed */
 /* -errno. */
 int send_fds(int sock, const void *data, size_t len, const int *fds, unsigned int n_fds, int flags);
 /*
@@ -180,7 +191,9 @@ void groups_free(struct device *dev);
 /* ---- state.c: what survives a restart ---- */
 int state_open(void);			/* -errno, logged */
 void state_restore(struct device *dev);	/* groups and settings of a device that was added */
-void state_save(bool durable);		/* after a change; durable: also across a machine crash */
+/* After a change; @durable: soon also across a machine crash. Does not wait for the disk. */
+void state_save(bool durable);
+void state_sync(void);			/* waits; at start, and at exit while the groups are there */
 void state_close(void);
 
 /* ---- arbiter.c ---- */

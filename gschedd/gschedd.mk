@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The daemon (core and rewriter linked in) and the command-line tool (libgsched, and the core for simulate).
-GSCHEDD_SRCS := $(addprefix gschedd/,main.c options.c log.c uuid.c loop.c fds.c user.c peer.c listen.c conn.c calls.c client.c arbiter.c groups.c state.c proc.c status.c trace.c monitor.c planner.c \
+GSCHEDD_SRCS := $(addprefix gschedd/,main.c options.c log.c uuid.c loop.c fds.c closer.c user.c peer.c listen.c conn.c calls.c client.c arbiter.c groups.c state.c proc.c status.c trace.c monitor.c planner.c \
 	driver.c rewrite.c worker.c sandbox.c cache.c mps.c mps_daemon.c mps_proc.c nvml.c)
 GSCHEDD_OBJS := $(call objs,$(GSCHEDD_SRCS))
 $(GSCHEDD_OBJS): CPPFLAGS += -Ikmod/core
@@ -44,6 +44,11 @@ $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gsch
 
 $(B)/selftests/gschedd/lifecycle: | $(B)/selftests/gschedd/fakecuda.so
 $(B)/selftests/gschedd/fakecuda.so: $(B)/obj/selftests/gschedd/fakecuda.o
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
+
+$(B)/selftests/gschedd/state: | $(B)/selftests/gschedd/fakedisk.so
+$(B)/selftests/gschedd/fakedisk.so: $(B)/obj/selftests/gschedd/fakedisk.o
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 

@@ -12,14 +12,18 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "gschedd.h"
 
+#define RETRY_S		1
 #define FDS_A_CONN	4	/* the socket, an image, and two of a reply */
 #define UNREADY		".new"	/* added to a socket's name until it listens */
+#define LOCK		".lock"	/* added to it, for the file that is locked meanwhile */
 
 static struct source listener = { .fd = -1 };
+static struct source retry = { .fd = -1 };	/* a timer: descriptors or memory may be there again */
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 static struct stat made;
 /* waited: connections may have been in the backlog for a long time */
@@ -42,6 +46,26 @@ void listen_resume(void)
 	loop_mod(&listener, EPOLLIN);
 }
 
+/* What is missing need not come from a connection that ends: all may be long, or none be there. */
+static void pause_for_a_while(void)
+{
+	const struct itimerspec its = { .it_value.tv_sec = RETRY_S };
+	static uint64_t said;
+
+	if (may_say(&said))
+		say(LOG_WARN, "no more connections for now: %m");
+	pause_listening();
+	timerfd_settime(retry.fd, 0, &its, NULL);
+}
+
+static void retry_ready(struct source *src, uint32_t events)
+{
+	uint64_t n;
+
+	if (read(src->fd, &n, sizeof(n)) == sizeof(n))
+		listen_resume();
+}
+
 static void listener_ready(struct source *src, uint32_t events)
 {
 	for (int i = 0; i < 16; i++) {
@@ -55,7 +79,7 @@ static void listener_ready(struct source *src, uint32_t events)
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 			    errno == ENOBUFS)
-				pause_listening();
+				pause_for_a_while();
 			else if (errno == EAGAIN)
 				waited = false;
 			return;
@@ -106,11 +130,45 @@ static int is_listening(const char *path)
 	return unlink(path) ? -errno : 0;
 }
 
+/*
+ * Held until our socket exists, or two that start at once could both replace a dead one. It is a
+ * file of ours and not the directory: everybody who can open that can lock it, for as long as they
+ * like.
+ * -errno, logged.
+ */
+static int lock_name(const char *lock)
+{
+	struct stat ours, there;
+	int fd, err;
+
+	for (;;) {
+		fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		err = fd < 0 || fstat(fd, &ours) ? -errno : 0;
+		if (!err && (ours.st_uid != geteuid() || ours.st_mode & 077))
+			err = -EPERM;
+		if (!err && flock(fd, LOCK_EX))
+			err = -errno;
+		if (err)
+			break;
+		/* whoever had it has removed it */
+		if (!lstat(lock, &there) && there.st_ino == ours.st_ino &&
+		    there.st_dev == ours.st_dev)
+			return fd;
+		close(fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	say(LOG_ERROR, "%s: %s%s", lock, strerror(-err), err == -EPERM ?
+	    ": it is not of gschedd's user; remove it or name another socket with --socket" :
+	    "; make the directory or name another socket with --socket");
+	return err;
+}
+
 int listen_open(const char *path)
 {
 	struct sockaddr_un unready = { .sun_family = AF_UNIX };
-	char *dir;
-	int dir_fd, err = 0, fd;
+	char dir[sizeof(addr.sun_path)], lock[sizeof(addr.sun_path) + sizeof(LOCK)];
+	int lock_fd, err = 0, fd;
 	mode_t mask;
 
 	if (strlen(path) + strlen(UNREADY) >= sizeof(addr.sun_path)) {
@@ -121,34 +179,26 @@ int listen_open(const char *path)
 	}
 	strcpy(addr.sun_path, path);
 	stpcpy(stpcpy(unready.sun_path, path), UNREADY);
+	stpcpy(stpcpy(lock, path), LOCK);
 	set_limits();
 
-	dir = strdup(path);
-	if (!dir)
-		return -ENOMEM;
+	strcpy(dir, path);
 	if (strrchr(dir, '/'))
 		*strrchr(dir, '/') = '\0';
 	else
-		strcpy(dir, ".");
+		*dir = '\0';
 	if (*dir)
 		mkdir(dir, 0755);	/* only the last component of the default is created */
-	/*
-	 * locked until our socket exists, or two that start at once could both replace a dead one
-	 */
-	dir_fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0 || flock(dir_fd, LOCK_EX)) {
-		err = -errno;
-		say(LOG_ERROR, "%s: %m; make the directory or name another socket with --socket",
-		    *dir ? dir : "/");
-		goto out;
-	}
+	lock_fd = lock_name(lock);
+	if (lock_fd < 0)
+		return lock_fd;
 	err = is_listening(path);
 	if (err)
-		goto out;
+		goto unlock;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		err = -errno;
-		goto out;
+		goto unlock;
 	}
 	/*
 	 * permissions depend on the peer's identity, not on the file's mode; under its name only once
@@ -164,16 +214,20 @@ int listen_open(const char *path)
 	umask(mask);
 	listener.fd = fd;
 	listener.ready = listener_ready;
+	retry.ready = retry_ready;
+	retry.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (!err)
+		err = retry.fd < 0 ? -errno : loop_add(&retry, EPOLLIN);
 	if (!err)
 		err = loop_add(&listener, EPOLLIN);
 	if (err) {
+		loop_del(&retry);
 		close(fd);
 		listener.fd = -1;
 	}
-out:
-	if (dir_fd >= 0)
-		close(dir_fd);
-	free(dir);
+unlock:
+	unlink(lock);
+	close(lock_fd);
 	return err;
 }
 
@@ -186,5 +240,6 @@ void listen_close(void)
 	/* unless it is another one that was created after ours was removed */
 	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
 		unlink(addr.sun_path);
-	loop_del(&listener);
+	loop_del_later(&listener);
+	loop_del(&retry);
 }

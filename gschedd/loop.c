@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include "gschedd.h"
@@ -56,6 +57,17 @@ void loop_del(struct source *src)
 		return;
 	epoll_ctl(epfd, EPOLL_CTL_DEL, src->fd, NULL);
 	close(src->fd);
+	src->fd = -1;
+}
+
+void loop_del_later(struct source *src)
+{
+	if (src->fd < 0)
+		return;
+	epoll_ctl(epfd, EPOLL_CTL_DEL, src->fd, NULL);
+	/* the peer need not wait for the end */
+	shutdown(src->fd, SHUT_RDWR);
+	close_later(src->fd);
 	src->fd = -1;
 }
 

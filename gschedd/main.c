@@ -84,6 +84,18 @@ static void signals_ready(struct source *src, uint32_t events)
 	}
 }
 
+/*
+ * A signal that is ignored is one that it was started to ignore: by nohup, or in the background of
+ * a script, whose Ctrl-C is not meant for it. signalfd(2) would deliver it nevertheless.
+ */
+static void add_signal(sigset_t *set, int sig)
+{
+	struct sigaction now;
+
+	if (sigaction(sig, NULL, &now) || now.sa_handler != SIG_IGN)
+		sigaddset(set, sig);
+}
+
 static int signals_open(void)
 {
 	sigset_t set;
@@ -91,7 +103,8 @@ static int signals_open(void)
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
+	add_signal(&set, SIGINT);
+	add_signal(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals.ready = signals_ready;
 	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -134,7 +147,7 @@ int main(int argc, char **argv)
 		return 1;
 	err = add_devices();
 	if (!err)
-		state_save(true);
+		state_sync();
 	if (!err)
 		err = listen_open(opt.socket);
 	if (!err)
@@ -148,6 +161,7 @@ int main(int argc, char **argv)
 		notify_systemd("READY=1");
 		loop_run();
 		notify_systemd("STOPPING=1");
+		state_sync();
 	}
 	planner_stop();
 	listen_close();

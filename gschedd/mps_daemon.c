@@ -455,21 +455,27 @@ static void daemon_free(struct mps_daemon *d)
 
 struct mps_daemon *mps_daemon_get(uid_t uid, const char *band, int *err)
 {
-	struct mps_daemon *d, *idle = NULL;
+	struct mps_daemon *d, *own = NULL, *other = NULL;
 	unsigned int n = 0;
 
+	/* one that does not run has its place, and its counts in the status, until that is needed */
 	list_for_each_entry(d, &mps_daemons, node) {
-		if (d->id.uid != uid)
+		bool idle = d->state == MPS_STOPPED && !has_programs(d);
+
+		if (d->id.uid != uid) {
+			other = idle ? d : other;
 			continue;
+		}
 		if (!strcmp(d->id.band, band))
 			return d;
-		if (d->state == MPS_STOPPED && !has_programs(d))
-			idle = d;
+		own = idle ? d : own;
 		n++;
 	}
-	if (n >= DAEMONS_UID_MAX && idle) {
-		daemon_free(idle);
+	if (own && (n >= DAEMONS_UID_MAX || n_daemons >= DAEMONS_MAX)) {
+		daemon_free(own);
 		n--;
+	} else if (other && n_daemons >= DAEMONS_MAX) {
+		daemon_free(other);
 	}
 	*err = n >= DAEMONS_UID_MAX || n_daemons >= DAEMONS_MAX ? -EBUSY : -ENOMEM;
 	d = *err == -EBUSY ? NULL : calloc(1, sizeof(*d));

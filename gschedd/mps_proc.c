@@ -194,6 +194,22 @@ static _Noreturn void give_up(int error_fd, const char *what)
 	_exit(126);
 }
 
+/*
+ * Once the child runs as the user, the user can stop it, or make it wait for a file. If gschedd
+ * ended meanwhile, its listening socket and locks would be held, and the next one could not start.
+ */
+static void keep_only(int *in, int *error_fd)
+{
+	if (dup2(*in, 0) < 0)
+		give_up(*error_fd, "its standard streams");
+	*in = 0;
+	if (*error_fd >= 0 && *error_fd != 3 && dup3(*error_fd, 3, O_CLOEXEC) < 0)
+		give_up(*error_fd, "its standard streams");
+	*error_fd = *error_fd >= 0 ? 3 : -1;
+	if (close_range(*error_fd >= 0 ? 4 : 3, ~0u, 0))
+		give_up(*error_fd, "its descriptors");
+}
+
 static void change_user(const struct mps_id *id, int error_fd)
 {
 	if (geteuid() == id->uid)
@@ -245,6 +261,7 @@ static _Noreturn void run_child(const struct mps_id *id, const struct mps_setup 
 	/* SIGINT from a terminal must only reach gschedd, which ends this in order */
 	setsid();
 	umask(077);
+	keep_only(&in, &error_fd);
 	change_user(id, error_fd);
 	set_environment(id, setup);
 	if (quit) {

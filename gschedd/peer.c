@@ -49,6 +49,21 @@ static bool in_our_namespace(pid_t pid)
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
+int peer_gone(int fd, pid_t pid)
+{
+	struct pollfd ended = { .events = POLLIN };
+	bool gone;
+
+	if (pid <= 0)
+		return 0;
+	ended.fd = peer_pidfd(fd, pid, false);
+	if (ended.fd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -ESRCH;
+	gone = poll(&ended, 1, 0);
+	close(ended.fd);
+	return gone ? -ESRCH : 0;
+}
+
 int peer_identify(int fd, bool waited, struct peer *peer)
 {
 	socklen_t len = sizeof(struct ucred);

@@ -317,9 +317,9 @@ int rewrite_request(struct conn *conn, const struct gsp_header *h, const struct 
 		return -EINVAL;
 	if (req->image_size > opt.image_max || req->name_size > GSP_KERNEL_NAME_MAX)
 		return -EFBIG;
-	/* only memory files: reading them cannot block */
+	/* only memory files: fstat(2), reading and close(2) cannot block */
 	mode = fcntl(fd, F_GETFL);
-	if (mode < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || fcntl(fd, F_GET_SEALS) < 0)
+	if (mode < 0 || fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -EINVAL;
 	if (mode & O_PATH || (mode & O_ACCMODE) == O_WRONLY)
 		return -EBADF;

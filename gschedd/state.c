@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What survives a restart: groups with their files, owners and cgroups, the processes bound to
- * them, and settings of devices. DIR/groups is text, one statement per line (gschedd(8)). It is
- * replaced as a whole after each change, before the change is acknowledged.
+ * them, and settings of devices. Text, one statement per line (gschedd(8)), which is replaced as a
+ * whole.
+ *
+ * DIR/groups.now has it after each change, before the change is acknowledged, for the gschedd that
+ * comes after one that was killed. A crash of the machine may leave nothing of a file that was not
+ * synced, so that one does not replace DIR/groups, which has it for the time after such a crash. It
+ * is written by a child: a disk that is busy keeps fdatasync(2) for seconds, and clients take a
+ * gschedd that is silent for two for a dead one. Bindings are void after a crash of the machine: a
+ * change of these alone is not worth a sync.
  *
  * State is restored when a device is added. So the state of an absent device (another driver, a
  * removed GPU) stays in the file unchanged until the device returns.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "gschedd.h"
 
 #define FILE_NAME	"groups"
+#define NOW_NAME	FILE_NAME ".now"
+#define LOCK_NAME	"lock"
 #define HEADER		"gschedd groups 1"
 #define SIZE_MAX_FILE	(64u << 20)
 #define ASIDE_MAX	100
@@ -31,10 +46,20 @@ struct part {
 };
 
 static struct list_head parts = { &parts, &parts };
-static int dir_fd = -1;
+static int dir_fd = -1, lock_fd = -1;
 /* now, and when the file was written: saved pids are valid only if these are equal */
 static char boot[40], saved_boot[40];
-static bool damaged, failing;
+static const char *source = FILE_NAME;	/* the file that was read */
+static bool damaged, failing, failing_sync;
+/*
+ * Changes so far, those in FILE_NAME, and those that the child writes there. stamp: the time of the
+ * last one, which both files have as mtime: so the newer one is known, also if somebody edited it.
+ */
+static uint64_t changes, synced, syncing;
+static struct timespec stamp;
+static bool sync_due;
+static struct source child = { .fd = -1 };
+static pid_t child_pid;
 
 /* A file that could not be read is never overwritten: it is renamed, once. */
 static void keep_aside(void)
@@ -44,19 +69,19 @@ static void keep_aside(void)
 	if (damaged)
 		return;
 	damaged = true;
-	for (int i = 1; renameat2(dir_fd, FILE_NAME, dir_fd, name, RENAME_NOREPLACE); i++) {
+	for (int i = 1; renameat2(dir_fd, source, dir_fd, name, RENAME_NOREPLACE); i++) {
 		if (errno != EEXIST || i > ASIDE_MAX) {
-			say(LOG_ERROR, "%s/" FILE_NAME " cannot be kept aside: %m", opt.state_dir);
+			say(LOG_ERROR, "%s/%s cannot be kept aside: %m", opt.state_dir, source);
 			return;
 		}
 		snprintf(name, sizeof(name), FILE_NAME ".damaged.%d", i);
 	}
-	say(LOG_ERROR, "%s/" FILE_NAME " is kept as %s", opt.state_dir, name);
+	say(LOG_ERROR, "%s/%s is kept as %s", opt.state_dir, source, name);
 }
 
 static void report_line(unsigned int line, const char *what, const char *text)
 {
-	say(LOG_ERROR, "%s/" FILE_NAME ":%u: %s: %.200s", opt.state_dir, line, what, text);
+	say(LOG_ERROR, "%s/%s:%u: %s: %.200s", opt.state_dir, source, line, what, text);
 	keep_aside();
 }
 
@@ -109,12 +134,17 @@ static void write_all(FILE *f)
 	fputs("end\n", f);
 }
 
-static int write_file(bool durable)
+static int write_file(const char *name, bool durable)
 {
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(dir_fd, FILE_NAME ".new", flags, 0600), err = 0;
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, stamp };
+	char new[64];
+	int fd, err = 0;
+	FILE *f;
 
+	snprintf(new, sizeof(new), "%s.new", name);
+	fd = openat(dir_fd, new, flags, 0600);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f) {
 		err = -errno;
 		if (fd >= 0)
@@ -122,14 +152,64 @@ static int write_file(bool durable)
 		return err;
 	}
 	write_all(f);
-	if (fflush(f) || ferror(f) || (durable && fdatasync(fd)))
+	if (fflush(f) || ferror(f) || futimens(fd, times) || (durable && fdatasync(fd)))
 		err = -(errno ? errno : EIO);
 	fclose(f);
-	if (!err && renameat(dir_fd, FILE_NAME ".new", dir_fd, FILE_NAME))
+	if (!err && renameat(dir_fd, new, dir_fd, name))
 		err = -errno;
 	if (err)
-		unlinkat(dir_fd, FILE_NAME ".new", 0);
+		unlinkat(dir_fd, new, 0);
 	return err;
+}
+
+/* FILE_NAME has the changes up to @upto, or could not be written. */
+static void sync_ended(uint64_t upto, int err)
+{
+	if (err && !failing_sync)
+		say(LOG_ERROR, "%s/" FILE_NAME ": %s: changes are lost if the machine crashes now",
+		    opt.state_dir, strerror(-err));
+	failing_sync = err;
+	if (err)
+		return;
+	synced = upto;
+	if (synced == changes)
+		unlinkat(dir_fd, NOW_NAME, 0);
+}
+
+static void start_child(void);
+
+static void child_ready(struct source *src, uint32_t events)
+{
+	int status = 0;
+
+	waitpid(child_pid, &status, 0);
+	child_pid = 0;
+	loop_del(src);
+	sync_ended(syncing, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO);
+	if (sync_due)
+		start_child();
+}
+
+/* Its memory is as it was at the fork, whatever changes while it writes. */
+static void start_child(void)
+{
+	const pid_t parent = getpid();
+
+	sync_due = false;
+	syncing = changes;
+	child_pid = fork();
+	if (!child_pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* it must not keep others' connections open */
+		if (getppid() != parent || dup2(dir_fd, 3) != 3 || close_range(4, ~0u, 0))
+			_exit(EIO);
+		dir_fd = 3;
+		_exit(-write_file(FILE_NAME, true));
+	}
+	child.ready = child_ready;
+	child.fd = child_pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, child_pid, 0);
+	if (child.fd < 0 || loop_add(&child, EPOLLIN))
+		state_sync();
 }
 
 void state_save(bool durable)
@@ -138,11 +218,32 @@ void state_save(bool durable)
 
 	if (dir_fd < 0)
 		return;
-	err = write_file(durable);
+	changes++;
+	clock_gettime(CLOCK_REALTIME, &stamp);
+	err = write_file(NOW_NAME, false);
 	if (err && !failing)
-		say(LOG_ERROR, "%s/" FILE_NAME ": %s: groups are lost if gschedd ends now",
+		say(LOG_ERROR, "%s/" NOW_NAME ": %s: groups are lost if gschedd ends now",
 		    opt.state_dir, strerror(-err));
 	failing = err;
+	sync_due |= durable;
+	if (sync_due && child_pid <= 0)
+		start_child();
+}
+
+void state_sync(void)
+{
+	if (dir_fd < 0)
+		return;
+	if (child_pid > 0) {
+		kill(child_pid, SIGKILL);
+		waitpid(child_pid, NULL, 0);
+	}
+	child_pid = 0;
+	loop_del(&child);
+	sync_due = false;
+	clock_gettime(CLOCK_REALTIME, &stamp);
+	sync_ended(changes, write_file(FILE_NAME, true));
+	source = FILE_NAME;
 }
 
 /* ---- reading ---- */
@@ -315,26 +416,51 @@ static const char *split_parts(char *text, size_t size, unsigned int *line)
 	return "\"end\" is missing: the file was cut short";
 }
 
-static int read_file(int fd)
+/* NULL: @*err */
+static char *read_text(int fd, size_t *size, int *err)
 {
-	unsigned int line = 0;
-	const char *wrong;
 	struct stat st;
 	char *text;
 	ssize_t n;
 
+	*err = -EINVAL;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > SIZE_MAX_FILE)
-		return -EINVAL;
+		return NULL;
+	*err = -ENOMEM;
 	text = malloc(st.st_size + 1);
 	if (!text)
-		return -ENOMEM;
+		return NULL;
 	n = pread(fd, text, st.st_size, 0);
 	if (n < 0) {
+		*err = -EIO;
 		free(text);
-		return -EIO;
+		return NULL;
 	}
 	text[n] = '\0';
-	wrong = split_parts(text, n, &line);
+	*size = n;
+	return text;
+}
+
+static int open_file(const char *name)
+{
+	return openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static int read_file(void)
+{
+	unsigned int line = 0;
+	const char *wrong;
+	size_t size = 0;
+	char *text;
+	int fd = open_file(FILE_NAME), err;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	text = read_text(fd, &size, &err);
+	close(fd);
+	if (!text)
+		return err;
+	wrong = split_parts(text, size, &line);
 	if (wrong) {
 		drop_parts();
 		report_line(line, wrong, "none of it is used");
@@ -343,9 +469,42 @@ static int read_file(int fd)
 	return 0;
 }
 
-/* The groups decide who may use what, so no one else may write there. */
+/* False: there is none, or it is of an earlier life of the machine, or the other one is newer. */
+static bool read_now(void)
+{
+	unsigned int line = 0;
+	struct stat st, other;
+	bool good = false;
+	char *text = NULL;
+	size_t size = 0;
+	int fd = open_file(NOW_NAME), err;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) &&
+	    (fstatat(dir_fd, FILE_NAME, &other, AT_SYMLINK_NOFOLLOW) ||
+	     st.st_mtim.tv_sec > other.st_mtim.tv_sec ||
+	     (st.st_mtim.tv_sec == other.st_mtim.tv_sec &&
+	      st.st_mtim.tv_nsec >= other.st_mtim.tv_nsec)))
+		text = read_text(fd, &size, &err);
+	close(fd);
+	if (text)
+		good = !split_parts(text, size, &line) && !strcmp(boot, saved_boot);
+	free(text);
+	if (good)
+		source = NOW_NAME;
+	else
+		drop_parts();
+	return good;
+}
+
+/*
+ * The groups decide who may use what, so no one else may write there. Others may be able to read
+ * the directory, and so to lock it: what is locked is a file of ours.
+ */
 static int open_dir(void)
 {
+	const int flags = O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
 	struct stat st;
 	int err = 0, tries = 50;
 
@@ -356,8 +515,15 @@ static int open_dir(void)
 		err = -errno;
 	else if (st.st_uid != geteuid() || st.st_mode & 022)
 		err = -EACCES;
+	if (!err)
+		lock_fd = openat(dir_fd, LOCK_NAME, flags, 0600);
+	/* a full disk, or one that is only read */
+	if (!err && lock_fd < 0)
+		lock_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!err && lock_fd < 0)
+		err = -errno;
 	/* a child of a killed gschedd may still hold the lock for a moment */
-	while (!err && flock(dir_fd, LOCK_EX | LOCK_NB)) {
+	while (!err && flock(lock_fd, LOCK_EX | LOCK_NB)) {
 		if (!--tries)
 			err = -EBUSY;
 		usleep(100000);
@@ -368,7 +534,7 @@ static int open_dir(void)
 int state_open(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	int fd, err;
+	int err;
 
 	if (!f || fscanf(f, "%39s", boot) != 1)
 		strcpy(boot, "unknown");
@@ -382,14 +548,11 @@ int state_open(void)
 		    err == -EBUSY ? "another gschedd keeps its groups there" : strerror(-err));
 		return err;
 	}
-	fd = openat(dir_fd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
+	if (read_now())
 		return 0;
-	err = fd < 0 ? -errno : read_file(fd);
+	err = read_file();
 	if (err)
 		say(LOG_ERROR, "%s/" FILE_NAME ": %s", opt.state_dir, strerror(-err));
-	if (fd >= 0)
-		close(fd);
 	return err;
 }
 
@@ -398,5 +561,7 @@ void state_close(void)
 	drop_parts();
 	if (dir_fd >= 0)
 		close(dir_fd);
-	dir_fd = -1;
+	if (lock_fd >= 0)
+		close(lock_fd);
+	dir_fd = lock_fd = -1;
 }

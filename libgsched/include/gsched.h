@@ -53,7 +53,8 @@ struct gsched_device_info {
 
 /*
  * Makes the process a client of the device with this UUID. @mps: it runs under MPS. ENOENT, EBUSY,
- * EACCES, ENOMEM. @info may be NULL.
+ * EACCES, ENOMEM; ENOSPC, EDQUOT: the device, or the user, has as many clients as it may have;
+ * ESRCH: the process that made the connection has ended. @info may be NULL.
  */
 GSCHED_API int gsched_attach(struct gsched *g, const unsigned char uuid[16], bool mps,
 			     struct gsched_device_info *info);

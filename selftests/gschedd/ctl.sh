@@ -406,6 +406,19 @@ expect 0 "$OUT/interposer.so:libmore.so" "before what was preloaded already" \
 expect 0 "bound" "run binds the process to the group" env GSCHED_INTERPOSER="$OUT/interposer.so" \
 	"$ctl" run -g batch \
 	-- bash -c '[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $$ ] && echo bound'
+if unshare --pid --fork true 2>/dev/null; then
+	# the number that it has here
+	# shellcheck disable=SC2016
+	expect 0 "bound" "as it does in a pid namespace of its own, and not who has its number here" \
+		env GSCHED_INTERPOSER="$OUT/interposer.so" unshare --pid --fork "$ctl" run -g batch \
+		-- bash -c 'read -r pid _ </proc/self/stat
+		[ "$('"$ctl"' group get batch procs 2>/dev/null)" = $pid ] && echo bound'
+fi
+# shellcheck disable=SC2016
+expect 0 "at $GSCHED_SOCKET" "a relative \$GSCHED_SOCKET holds in any directory" \
+	env GSCHED_INTERPOSER="$OUT/interposer.so" bash -c 'cd "${GSCHED_SOCKET%/*}" &&
+	GSCHED_SOCKET=./gschedd.sock "$1" run -- sh -c "echo at \$GSCHED_SOCKET"' bash \
+	"$(realpath "$ctl")"
 expect 1 "no such group" "run in a group that is not there" "$ctl" run -g none -- echo no
 
 # several devices. where PID: the groups that it is in, of gpu0 and gpu1

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "harness.h"
@@ -178,6 +180,55 @@ static void session_leader(void)
 	if (wait_child(pid) || read(fd[0], &in, 1) != 1)
 		_exit(2);
 	_exit(in != 'y');
+}
+
+/*
+ * A connection that a child has made before it ended. @attached: as a client of the group that the
+ * child is bound to.
+ */
+static int left_behind(const char *attached)
+{
+	struct gsp_group bind = { .size = sizeof(bind), .file = "procs", .value = "0" };
+	struct gsched_attach req = { .size = sizeof(req) };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+	pid_t pid = fork();
+
+	if (!pid) {
+		strcpy(addr.sun_path, sock_path);
+		err = connect(s, (struct sockaddr *)&addr, sizeof(addr));
+		if (attached) {
+			strcpy(bind.path, attached);
+			memcpy(req.uuid, uuid, sizeof(uuid));
+			err = err || call(s, GSP_GROUP_BIND, &bind, sizeof(bind)) ||
+			      call(s, GSP_ATTACH, &req, sizeof(req));
+		}
+		_exit(err != 0);
+	}
+	is(wait_child(pid), 0, "a process connects and ends");
+	return s;
+}
+
+static void connections(void)
+{
+	struct gsp_group bind = { .size = sizeof(bind), .path = "b", .file = "procs", .value = "0" };
+	struct gsched_attach req = { .size = sizeof(req) };
+	int s = left_behind(NULL);
+
+	memcpy(req.uuid, uuid, sizeof(uuid));
+	is(call(s, GSP_ATTACH, &req, sizeof(req)), ESRCH,
+	   "who has its connection is no client of the root group");
+	is(call(s, GSP_GROUP_BIND, &bind, sizeof(bind)), ESRCH, "nor is anybody bound by it");
+	close(s);
+	s = left_behind("a");
+	for (int i = 0; i < 10000 && *group_file("a", "procs"); i++)
+		usleep(1000);
+	is(group_call(GSP_GROUP_BIND, "b", "procs", "0"), 0, "bindings change");
+	ok(client_in("a"), "a client that outlives its process stays in its group");
+	group_call(GSP_GROUP_BIND, "", "procs", "0");
+	close(s);
+	for (int i = 0; i < 10000 && client_in("a"); i++)
+		usleep(1000);
 }
 
 static void nothing(void)
@@ -359,6 +410,7 @@ int main(void)
 	names();
 	files();
 	binding();
+	connections();
 	cgroups();
 	permissions();
 	return done_testing();

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,15 +35,22 @@ static uint32_t seen(int watch)
 static void sockets(void)
 {
 	struct stat st;
-	int fd;
+	char lock[128];
+	int fd, locked;
 
 	test_dir();
+	locked = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok(locked >= 0 && !flock(locked, LOCK_EX),
+	   "somebody locks the socket's directory, as who may read it can: gschedd starts");
 	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	inotify_add_watch(fd, dir, IN_CREATE | IN_MOVED_TO);
 	daemon_start("--device", DEVICE, NULL);
 	ok(!stat(sock_path, &st) && S_ISSOCK(st.st_mode), "ready: the socket is there");
 	is(seen(fd), IN_MOVED_TO, "and was not before it could be connected to");
 	close(fd);
+	close(locked);
+	snprintf(lock, sizeof(lock), "%s.lock", sock_path);
+	ok(access(lock, F_OK) && errno == ENOENT, "its own lock is not left behind");
 	is(daemon_spawn("--log-level", "error", NULL), 1, "a second one on the same socket fails");
 	close(peer());
 	ok(true, "and the first one still serves");
@@ -100,6 +109,76 @@ static void clients(void)
 	ok(next_event(&c, &ev, 10000) && ev.type == GSCHED_EVENT_GONE, "which is told");
 	is(page_limit(&c, 0), SMS * GSCHED_CAPSM, "and may use what there is");
 	close(c.s);
+}
+
+static void signals(void)
+{
+	struct gsched_info info = { .size = sizeof(info) };
+	struct stat st;
+	int s;
+
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	daemon_start("--device", DEVICE, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	kill(daemon_pid, SIGINT);
+	kill(daemon_pid, SIGHUP);
+	s = peer();
+	is(call(s, GSP_INFO, &info, sizeof(info)), 0,
+	   "started to ignore SIGINT and SIGHUP, as by nohup, it does");
+	close(s);
+	is(daemon_stop(SIGTERM), 0, "and ends by SIGTERM");
+	daemon_start("--device", DEVICE, NULL);
+	is(daemon_stop(SIGHUP), 0, "SIGHUP, as when its terminal is closed: a clean end");
+	ok(stat(sock_path, &st) && errno == ENOENT, "the socket is gone");
+}
+
+/* Whether the file has the text, after ten seconds at most */
+static bool comes(const char *path, const char *what)
+{
+	char text[4096];
+	size_t n;
+	FILE *f;
+
+	for (int i = 0; i < 10000; i++) {
+		f = fopen(path, "re");
+		n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+		text[n] = '\0';
+		if (f)
+			fclose(f);
+		if (strstr(text, what))
+			return true;
+		usleep(1000);
+	}
+	printf("# %s\n", text);
+	return false;
+}
+
+/* Somebody connects while it has no descriptors to spare, though nobody else is connected. */
+static void no_descriptors(void)
+{
+	struct gsched_info info = { .size = sizeof(info) };
+	struct rlimit few, before;
+	char messages[128];
+	int s, fd, err = dup(2);
+
+	snprintf(messages, sizeof(messages), "%s/messages", dir);
+	fd = open(messages, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	dup2(fd, 2);
+	daemon_start("--device", DEVICE, NULL);
+	dup2(err, 2);
+	close(err);
+	close(fd);
+	prlimit(daemon_pid, RLIMIT_NOFILE, NULL, &before);
+	few = (struct rlimit){ 3, before.rlim_max };
+	is(prlimit(daemon_pid, RLIMIT_NOFILE, &few, NULL), 0, "a gschedd without descriptors");
+	s = peer();
+	ok(comes(messages, "no more connections for now"), "takes no connection, and says so");
+	is(prlimit(daemon_pid, RLIMIT_NOFILE, &before, NULL), 0, "it may have some again");
+	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "who has waited is served");
+	close(s);
+	is(daemon_stop(SIGTERM), 0, "it ends cleanly");
 }
 
 static void bad_options(void)
@@ -198,8 +277,12 @@ static void drivers(void)
 
 int main(void)
 {
+	/* in the background of a script it is ignored */
+	signal(SIGINT, SIG_DFL);
 	sockets();
 	clients();
+	signals();
+	no_descriptors();
 	bad_options();
 	drivers();
 	return done_testing();

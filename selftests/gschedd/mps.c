@@ -387,6 +387,55 @@ static void users(void)
 	end(mine);
 }
 
+#define USER_BANDS	16	/* as many as a user may have */
+#define ALL_BANDS	128
+
+/* As @uid: the last error of asking for @n bands. */
+static int ask_as(uid_t uid, unsigned int n)
+{
+	struct gsp_band req;
+	char band[16];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int err = 0;
+
+		if (setgid(uid) || setuid(uid))
+			_exit(100);
+		for (unsigned int i = 0; i < n; i++) {
+			snprintf(band, sizeof(band), "b%u", i);
+			err = ask(&req, GSP_BAND_BY_NAME, "", band, 0);
+		}
+		_exit(err);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Users who were there once leave no place taken. */
+static void many_users(void)
+{
+	struct timespec ms = { .tv_nsec = 20000000 };
+	long long until;
+	int err = EIO;
+	uid_t uid;
+
+	if (getuid()) {
+		skip("needs root", "many users");
+		return;
+	}
+	set_fault("die");
+	for (uid = 60000; uid < 60000 + ALL_BANDS / USER_BANDS && err == EIO; uid++)
+		err = ask_as(uid, USER_BANDS);
+	ok(err == EIO || err == EBUSY, "many users have bands, whose daemons do not run");
+	set_fault("");
+	until = now_ms() + WAIT_MS;
+	while ((err = ask_as(uid + 1, 1)) == EBUSY && now_ms() < until)
+		nanosleep(&ms, NULL);
+	is(err, 0, "one more user gets one");
+}
+
 static void gschedd_ends(void)
 {
 	pid_t a = program(), blue;
@@ -415,6 +464,37 @@ static void gschedd_ends(void)
 	ok(!runs(blue), "it was killed");
 	set_fault("");
 	end(a);
+}
+
+/* What a user makes wait on its way to the control daemon has nothing of gschedd's. */
+static void waits(void)
+{
+	char path[160], log[192];
+	struct gsp_band req = { .size = sizeof(req), .flags = GSP_BAND_BY_NAME, .band = "fifo" };
+	pid_t child;
+	int s;
+
+	snprintf(path, sizeof(path), "%s/%u/fifo", mps, (unsigned int)getuid());
+	snprintf(log, sizeof(log), "%s/log", path);
+	start("60", "60");
+	ok(!mkdir(path, 0700) && !mkdir(log, 0700), "a band's directory");
+	strcat(log, "/control.out");
+	is(mkfifo(log, 0600), 0, "with a pipe for the output, which is not read");
+	s = peer();
+	send_req(s, GSP_BAND, 0, 1, &req, sizeof(req), -1);
+	ok(wait_for("fifo", "\"pid\":"), "a daemon is started");
+	child = daemon_of("fifo");
+	snprintf(path, sizeof(path), "/proc/%d/fd/4", (int)child);
+	for (int i = 0; i < 10000 && !access(path, F_OK); i++)
+		usleep(1000);
+	daemon_stop(SIGKILL);
+	close(s);
+	start("60", "10");
+	ok(child > 0 && runs(child), "gschedd is killed while it waits: the next one starts");
+	if (child > 0)
+		kill(child, SIGKILL);
+	is(daemon_stop(SIGTERM), 0, "and ends");
+	unlink(log);
 }
 
 static void cannot_start(void)
@@ -461,6 +541,8 @@ int main(void)
 	faults();
 	servers();
 	users();
+	many_users();
 	gschedd_ends();
+	waits();
 	return done_testing();
 }

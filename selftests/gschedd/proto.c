@@ -5,13 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "harness.h"
 
@@ -91,6 +94,63 @@ static void packets(void)
 
 	send_raw(s, NULL, 0, NULL, 0);
 	ok(!receive(s, &r, 10000), "an empty packet ends it");
+	close(s);
+}
+
+/* A socket whose last close(2) takes a minute: what it has sent is not read. -1: there is none */
+static int lingering(void)
+{
+	const struct linger minute = { .l_onoff = 1, .l_linger = 60 };
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	static const char text[65536];
+	socklen_t len = sizeof(addr);
+	int to = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(to, (struct sockaddr *)&addr, len) || listen(to, 1) ||
+	    getsockname(to, (struct sockaddr *)&addr, &len) ||
+	    connect(fd, (struct sockaddr *)&addr, len) ||
+	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &minute, sizeof(minute)))
+		return -1;
+	while (send(fd, text, sizeof(text), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* Whoever passes descriptors that take long to close, no one waits for that. */
+static void slow_to_close(void)
+{
+	struct {
+		struct gsp_header h;
+		struct gsched_info info;
+	} req = { .h = { .type = GSP_INFO }, .info = { .size = sizeof(req.info) } };
+	struct gsched_info info = { .size = sizeof(info) };
+	int s = peer(), other = peer(), fds[3] = { lingering(), lingering(), lingering() };
+	int last = lingering(), status;
+	struct reply r;
+
+	if (last < 0) {
+		skip("no network", "descriptors that take long to close");
+		close(s);
+		close(other);
+		return;
+	}
+	send_raw(s, &req, sizeof(req), fds, 3);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "sockets that linger: EINVAL");
+	is(call(other, GSP_INFO, &info, sizeof(info)), 0, "and others are served");
+	/* the empty packet ends the connection: the next one is not read */
+	kill(daemon_pid, SIGSTOP);
+	waitpid(daemon_pid, &status, WUNTRACED);
+	send_raw(s, &req, 0, NULL, 0);
+	send_raw(s, &req, sizeof(req), &last, 1);
+	close(last);
+	kill(daemon_pid, SIGCONT);
+	ok(!receive(s, &r, 10000), "a connection ends with one that was not read");
+	is(call(other, GSP_INFO, &info, sizeof(info)), 0, "and others are served");
+	close(other);
 	close(s);
 }
 
@@ -483,6 +543,7 @@ int main(void)
 {
 	daemon_start("--device", DEVICE, NULL);
 	packets();
+	slow_to_close();
 	attaching();
 	submitting();
 	reporting();

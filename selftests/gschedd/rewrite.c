@@ -330,6 +330,12 @@ static void empty(const char *path)
 		exit(1);
 }
 
+static void erase(const char *path)
+{
+	if (unlink(path))
+		exit(1);
+}
+
 static void caching(void)
 {
 	static void (*const harm[])(const char *path) = { flip_last, cut, empty };
@@ -363,6 +369,13 @@ static void caching(void)
 		is(number("hits"), hits + 1, "it is in the cache again");
 	}
 	answer_free(&a);
+	each_entry(erase, NULL);
+	is(rmdir(cache_dir()), 0, "its directory is removed");
+	is(rewrite_err(image, len), 0, "then");
+	hits = number("hits");
+	is(rewrite_err(image, len), 0, "and again");
+	is(number("hits"), hits + 1, "there is a new one");
+	ok(!stat(cache_dir(), &st) && (st.st_mode & 0777) == 0700, "which is closed to others, too");
 
 	daemon_stop(SIGTERM);
 	daemon_start("--device", DEVICE, "--cache-size", "128K", NULL);

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "harness.h"
 
@@ -141,6 +143,112 @@ static void restarts(void)
 	ok(all_there() && in_group("a/b"), "and the next one has them, too");
 }
 
+static void replace(const char *path, const char *from, const char *to)
+{
+	char *text = text_of(path), *at = strstr(text, from);
+
+	if (!at || strlen(from) != strlen(to))
+		exit(1);
+	memcpy(at, to, strlen(to));
+	put(path, text);
+	free(text);
+}
+
+/*
+ * They are not synced: so they are beside the file that was, since a crash of the machine may leave
+ * nothing of what was not.
+ */
+static void bindings(void)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	char boot[64] = "", now[160], *text;
+	struct stat before, after;
+
+	snprintf(now, sizeof(now), "%s.now", file);
+	text = text_of(file);
+	sscanf(strstr(text, "boot "), "%63[^\n]", boot);
+	free(text);
+	stat(file, &before);
+	is(group_call(GSP_GROUP_BIND, "a/b", "procs", "0"), 0, "a process is bound");
+	is(group_call(GSP_GROUP_SET, "c", "procs", "0"), 0, "and by its file");
+	ok(!stat(file, &after) && before.st_ino == after.st_ino && !access(now, F_OK),
+	   "the synced file is still there");
+	daemon_stop(SIGKILL);
+	start();
+	ok(in_group("c") && access(now, F_OK), "the next gschedd has both in one file");
+
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGKILL);
+	text = strdup(boot);
+	text[5] = text[5] == '0' ? '1' : '0';
+	replace(now, boot, text);
+	free(text);
+	start();
+	ok(all_there() && in_group("c"), "bindings of an earlier life of the machine do not count");
+
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGKILL);
+	replace(file, "gpu.weight 300", "gpu.weight 301");
+	clock_gettime(CLOCK_REALTIME, &times[1]);
+	times[1].tv_sec++;
+	utimensat(AT_FDCWD, file, times, 0);
+	start();
+	ok(reads("a/b", "gpu.weight", "301\n"), "what somebody has written since does");
+	group_call(GSP_GROUP_SET, "a/b", "gpu.weight", "300");
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGTERM);
+	ok(access(now, F_OK), "after an end in order there is one file");
+	start();
+	ok(all_there() && in_group("a/b"), "with all");
+}
+
+#ifdef __SANITIZE_ADDRESS__
+static void busy_disk(void)
+{
+	skip("its runtime has to be loaded first", "a disk that is busy");
+}
+#else
+/* gschedd does not wait for the disk: its clients would take it for dead. */
+static void busy_disk(void)
+{
+	char hangs[160], preload[4096], *text = NULL;
+	ssize_t n = readlink("/proc/self/exe", preload, sizeof(preload) - 32);
+	bool there = false;
+
+	preload[n > 0 ? n : 0] = '\0';
+	strcpy(strrchr(preload, '/') + 1, "fakedisk.so");
+	snprintf(hangs, sizeof(hangs), "%s/hangs", dir);
+	daemon_stop(SIGTERM);
+	setenv("FAKEDISK_HANGS", hangs, 1);
+	setenv("LD_PRELOAD", preload, 1);
+	start();
+	unsetenv("LD_PRELOAD");
+	put(hangs, "");
+	is(group_call(GSP_GROUP_CREATE, "busy", NULL, NULL), 0,
+	   "a change while the disk is busy is answered");
+	is(group_call(GSP_GROUP_CREATE, "busy/too", NULL, NULL), 0, "and another one");
+	text = text_of(file);
+	ok(!strstr(text, "group /busy"), "before it is on the disk");
+	free(text);
+	unlink(hangs);
+	for (int i = 0; i < 10000 && !there; i++) {
+		text = text_of(file);
+		there = strstr(text, "group /busy/too\n");
+		free(text);
+		usleep(1000);
+	}
+	ok(there, "then both are");
+	put(hangs, "");
+	group_call(GSP_GROUP_DELETE, "busy/too", NULL, NULL);
+	daemon_stop(SIGKILL);
+	unlink(hangs);
+	start();
+	ok(*group_file("busy", "owner") && !*group_file("busy/too", "owner"),
+	   "killed meanwhile: the next one has what was answered");
+	group_call(GSP_GROUP_DELETE, "busy", NULL, NULL);
+}
+#endif
+
 static bool device_reads(const char *part)
 {
 	char *text = status_text();
@@ -258,6 +366,8 @@ static void damage(void)
 
 static void directories(void)
 {
+	int locked;
+
 	is(daemon_spawn("--socket", "other-sock", "--state", state, "--log-level", "error", NULL),
 	   1, "a directory that another gschedd uses: status 1");
 	daemon_stop(SIGTERM);
@@ -270,8 +380,13 @@ static void directories(void)
 	   "one that cannot be made: status 1");
 
 	unlink(file);
+	chmod(state, 0755);
+	locked = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok(locked >= 0 && !flock(locked, LOCK_SH),
+	   "one that others may read, and somebody has locked: gschedd starts");
 	setenv("STATE_DIRECTORY", state, 1);
 	daemon_start("--device", DEVICE, NULL);
+	close(locked);
 	group_call(GSP_GROUP_CREATE, "e", NULL, NULL);
 	daemon_stop(SIGKILL);
 	daemon_start("--device", DEVICE, NULL);
@@ -289,6 +404,8 @@ int main(void)
 	snprintf(aside, sizeof(aside), "%s.damaged", file);
 	snprintf(messages, sizeof(messages), "%s/messages", dir);
 	restarts();
+	bindings();
+	busy_disk();
 	settings();
 	absent_device();
 	other_boot();
