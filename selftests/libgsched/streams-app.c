@@ -233,6 +233,33 @@ static void copies(const char *step, CUstream from, CUstream to, CUfunction kern
 	printf("%s: %d torn\n", step, torn);
 }
 
+/* The same by a kernel of few blocks, which needs no twin, again and again */
+static void short_kernels(const char *step, CUstream s, CUfunction kernel)
+{
+	CUdeviceptr below = memory - BYTES;
+	uint32_t blocks = WORDS / 1024;
+	void *params[] = { &below, &blocks }, *pinned;
+	pthread_t thread;
+	int torn = 0, i, j;
+
+	DO(cuMemHostAlloc(&pinned, BYTES, 0));
+	for (i = 0; i < 8; i++) {
+		DO(cuMemsetD32(memory, 0, WORDS));
+		DO(cuCtxSynchronize());
+		pthread_create(&thread, NULL, launches, s);
+		for (j = 0; j < 2 * TIMES; j++) {
+			DO(cuLaunchKernel(kernel, blocks, 1, 1, 1024, 1, 1, 0, s, params, NULL));
+			DO(cuMemcpyDtoHAsync(pinned, below, BYTES, s));
+			DO(cuStreamSynchronize(s));
+			torn += launches_seen(pinned) < 0;
+		}
+		pthread_join(thread, NULL);
+		DO(cuCtxSynchronize());
+	}
+	DO(cuMemFreeHost(pinned));
+	printf("%s: %d torn\n", step, torn);
+}
+
 static void hosted(void *torn)
 {
 	*(int *)torn += launches_seen((uint32_t *)(uintptr_t)memory) < 0;
@@ -728,6 +755,8 @@ int main(int argc, char **argv)
 		DO(cuCtxSynchronize());
 		if (!strcmp(argv[i], "kernels"))
 			copies(argv[i], s, s, copyback);
+		else if (!strcmp(argv[i], "kernels-short"))
+			short_kernels(argv[i], s, copyback);
 		else if (!strcmp(argv[i], "kernels-legacy"))
 			copies(argv[i], NULL, NULL, copyback);
 		else if (!strcmp(argv[i], "copies"))

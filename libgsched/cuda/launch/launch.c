@@ -833,7 +833,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 	if (gi_blocks_asked(c) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed))
-		return gi_blocks_launch(c, cx, l);
+		return gi_blocks_launch(c, cx, l, forward_shared);
 	return forward_passing(l, cx, c, k);
 }
 
