@@ -403,6 +403,34 @@ static void dropped(void)
 	by_default("default-null");
 }
 
+/* Long blocks in two streams at a time, the second ones while a third stream is captured */
+static void captured_beside(CUstream s, CUstream other)
+{
+	uint32_t n = 20000, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+	CUgraph graph = NULL;
+	CUstream third;
+	CUresult rc;
+	int i;
+
+	DO(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+	for (i = 0; i < 8; i++) {
+		DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+		DO(cuStreamSynchronize(s));
+		usleep(50000);
+	}
+	DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	DO(cuStreamBeginCapture(third, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	for (i = 0; i < 2; i++)
+		DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, other, params, NULL));
+	rc = cuStreamEndCapture(third, &graph);
+	printf("captured-beside: %d\n", (int)rc);
+	if (!rc)
+		DO(cuGraphDestroy(graph));
+	DO(cuCtxSynchronize());
+	DO(cuStreamDestroy(third));
+}
+
 static void say(const char *what)
 {
 	printf("%s\n", what);
@@ -806,6 +834,8 @@ int main(int argc, char **argv)
 			by_default(argv[i]);
 		else if (!strncmp(argv[i], "late-", 5))
 			late(argv[i], s);
+		else if (!strcmp(argv[i], "captured-beside"))
+			captured_beside(s, blocking[0]);
 		else if (!strcmp(argv[i], "captured"))
 			captured(s);
 		else if (!strcmp(argv[i], "priorities"))

@@ -313,6 +313,24 @@ static void capture_dropped(void)
 	fake_stop(&f);
 }
 
+/* A task that needs more memory of ours ends no capture. */
+static void captured_beside(void)
+{
+	static char *const what[] = { APP, "captured-beside", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "captured-beside: 0"), "a capture beside launches");
+	setenv("GSCHED_RESUMABLE_ALWAYS", "1", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	unsetenv("GSCHED_RESUMABLE_ALWAYS");
+	same(&r, &alone, "a capture beside launches");
+	ok(f.cl && f.cl->header.resumable > 2, "in the resumable form: %u",
+	   f.cl ? (unsigned int)f.cl->header.resumable : 0);
+	fake_stop(&f);
+}
+
 /* Kernels of graphs that have priorities of their own; the program sees those that it gave them. */
 static void graphs(void)
 {
@@ -726,6 +744,7 @@ int main(void)
 	default_streams();
 	graphs();
 	capture_dropped();
+	captured_beside();
 	late_priorities();
 	wings();
 	queues();

@@ -207,10 +207,15 @@ void gi_pass(struct gi_client *c)
 
 bool gi_reap(struct gi_client *c)
 {
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
 	if (pthread_mutex_trylock(&c->lock))
 		return false;
+	/* a thread of the program: what it or another one captures is not to end by our queries */
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	/* allowed even after the agent has stopped: the caller may call the driver */
 	gi_pass(c);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&c->lock);
 	return true;
 }
