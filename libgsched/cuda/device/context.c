@@ -396,4 +396,6 @@ void gi_ctx_forget(struct gi_ctx *cx)
 void gi_context_reset(void)
 {
 	contexts = NULL;
+	/* a launch looks at the client's pages first, which the child does not have */
+	gi_last = (struct gi_last){ 0 };
 }
