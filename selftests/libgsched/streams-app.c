@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -584,6 +585,53 @@ static void waiting(CUstream s)
 	DO(cuCtxSynchronize());
 }
 
+static void *frees_one(void *at)
+{
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuMemFree(*(CUdeviceptr *)at));
+	pause();
+	return NULL;
+}
+
+static void *launches_one_and_pauses(void *stream)
+{
+	launches_one(stream);
+	pause();
+	return NULL;
+}
+
+/*
+ * A thread is cancelled in a call that waits: in one that frees memory while a kernel runs, or in
+ * its first launch. Others go on as if it had been cancelled behind that.
+ */
+static void cancelled(const char *how, CUstream s)
+{
+	bool frees = !strcmp(how, "cancelled-freeing");
+	static uint32_t words[WORDS];
+	pthread_t thread;
+	CUdeviceptr at;
+
+	alarm(60);
+	DO(cuMemAlloc(&at, BYTES));
+	if (frees)
+		launch(s);
+	pthread_create(&thread, NULL, frees ? frees_one : launches_one_and_pauses,
+		       frees ? (void *)&at : s);
+	usleep(300000);
+	pthread_cancel(thread);
+	usleep(100000);
+	say("ready");
+	heard();
+	pthread_join(thread, NULL);
+	launch(s);
+	DO(cuCtxSynchronize());
+	if (!frees)
+		DO(cuMemFree(at));
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("%s: %d launches\n", how, launches_seen(words));
+	alarm(0);
+}
+
 static CUfunction held;
 static uint32_t *flag;
 
@@ -803,6 +851,8 @@ int main(int argc, char **argv)
 			chain(argv[i]);
 		else if (!strcmp(argv[i], "context-waits"))
 			context_waits(s);
+		else if (!strncmp(argv[i], "cancelled-", 10))
+			cancelled(argv[i], s);
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
 		else if (!strcmp(argv[i], "busy"))

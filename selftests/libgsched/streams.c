@@ -595,6 +595,44 @@ static void waiting(void)
 	fake_stop(&f);
 }
 
+/* All tasks may have the whole device from now on */
+static void open_windows(void)
+{
+	const uint64_t whole = FAKE_SMS * GSCHED_CAPSM;
+	unsigned int i;
+
+	pthread_mutex_lock(&f.lock);
+	f.closed = false;
+	pthread_mutex_unlock(&f.lock);
+	for (i = 0; i < GSCHED_SLOTS; i++) {
+		fake_window(&f, i, whole);
+		if (f.cl->slot[i].seq)
+			fake_event(&f, GSCHED_EVENT_GROW, i, f.cl->slot[i].seq, whole);
+	}
+}
+
+/* A thread that is cancelled in one of its calls leaves nothing behind that others wait for. */
+static void cancelled(char *how)
+{
+	char *const what[] = { APP, how, NULL };
+	struct run alone, r;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	f.closed = true;
+	f.hold_rewrites = !strcmp(how, "cancelled-launching");
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "%s: a thread is cancelled", how);
+	fake_rewrite(&f);
+	open_windows();
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, how);
+	fake_stop(&f);
+}
+
 /* The arbiter hears that a program is idle only when nothing of it runs in any stream */
 static void busy(void)
 {
@@ -755,6 +793,8 @@ int main(void)
 	context_waits();
 	queues_asked();
 	waiting();
+	cancelled("cancelled-freeing");
+	cancelled("cancelled-launching");
 	busy();
 	thread_blocks();
 	busy_after_a_slow_launch();

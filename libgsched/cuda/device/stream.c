@@ -249,16 +249,15 @@ void gi_stream_reset(void)
 /* Waits between two polls of a word, which others hold for a few calls of the driver. */
 static void spin_or_sleep(unsigned int round)
 {
-	int state;
+	int cancel;
 
 	if (round < 50) {
 		sched_yield();
 		return;
 	}
-	/* a thread that is cancelled here would never release what it holds */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	cancel = gi_cancel_disable();
 	usleep(20);
-	pthread_setcancelstate(state, &state);
+	gi_cancel_restore(cancel);
 }
 
 static void share_word(_Atomic uint32_t *word)

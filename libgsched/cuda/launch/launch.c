@@ -237,15 +237,28 @@ static uint64_t block_ns(struct gi_shape *shape)
 	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
 }
 
+/* Withdraws a task that will not be launched as it was submitted. */
+static void cancel_task(struct gi_client *c, const struct gi_slot *s, unsigned int slot)
+{
+	int cancel = gi_cancel_disable();
+
+	gsched_complete(c->g, slot, s->seq, 0, true);
+	gi_cancel_restore(cancel);
+}
+
 /* Submits the task and waits for the grant. false: there is no arbiter any more, or it refused. */
 static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 {
 	struct gsched_task task;
 	bool retried = false;
+	int cancel, rc;
 
 	for (;;) {
 		gi_describe_task(&task, c, s, slot);
-		if (!gsched_submit_stream(c->g, &task, s->stream)) {
+		cancel = gi_cancel_disable();
+		rc = gsched_submit_stream(c->g, &task, s->stream);
+		gi_cancel_restore(cancel);
+		if (!rc) {
 			s->window = task.window;
 			return true;
 		}
@@ -257,7 +270,7 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 		 */
 		if (errno == EBUSY && !retried) {
 			retried = true;
-			gsched_complete(c->g, slot, s->seq, 0, true);
+			cancel_task(c, s, slot);
 			continue;
 		}
 		if (errno == EPIPE || errno == ENODEV || errno == ENOTCONN || errno == ECONNRESET)
@@ -275,9 +288,13 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 static bool notify(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint32_t *lease)
 {
 	struct gsched_task task;
+	int cancel, rc;
 
 	gi_describe_task(&task, c, s, slot);
-	if (!gsched_submit_stream_async(c->g, &task, s->stream))
+	cancel = gi_cancel_disable();
+	rc = gsched_submit_stream_async(c->g, &task, s->stream);
+	gi_cancel_restore(cancel);
+	if (!rc)
 		return true;
 	if (errno == ENOBUFS)
 		*lease = GSCHED_LEASE_NONE;
@@ -794,7 +811,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	}
 	if (rc) {
 		if (s->submitted)
-			gsched_complete(c->g, slot, s->seq, 0, true);
+			cancel_task(c, s, slot);
 			/*
 			 * launched without its gate: neither context nor slot is usable any more.
 			 * The launch itself did not fail if its kernel did.

@@ -597,7 +597,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	const bool overlapping = overlaps_neighbour(l, original);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
-	int cancel, unused;
+	int cancel;
 	useconds_t nap;
 	bool goes, unseen;
 
@@ -607,7 +607,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		return batch;
 	gi_ctx_words(cx);
 	/* a launch must not become a cancellation point */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	cancel = gi_cancel_disable();
 	for (;;) {
 		/* while this launch waits, a capture may begin, and the flags may change */
 		relax_capture(&mode);
@@ -642,7 +642,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		usleep(nap);
 	}
 	restore_capture(&mode);
-	pthread_setcancelstate(cancel, &unused);
+	gi_cancel_restore(cancel);
 	if (since) {
 		atomic_fetch_sub(&p->held_launches, 1);
 		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);

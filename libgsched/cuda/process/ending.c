@@ -36,15 +36,18 @@ void gi_unloading(void *handle)
 	struct gi_image *image = gi_image_take(handle);
 	uint64_t until = gi_now() + IMAGE_NS;
 	bool over = true;
+	int cancel;
 
 	if (!image)
 		return;
+	cancel = gi_cancel_disable();
 	/* a launch that looked up a function earlier may have no task yet */
 	do {
 		over = drain_all(image, until) && over;
 	} while (over && gi_now() < until && !gi_image_unused(image) && !usleep(50));
 	/* twins that may still run stay loaded */
 	gi_image_drop(image, !over);
+	gi_cancel_restore(cancel);
 }
 
 /*
@@ -55,6 +58,7 @@ void gi_unloading(void *handle)
 static void tear_down_context(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
+	int cancel = gi_cancel_disable();
 	struct gi_waiting w = { 0 };
 	CUcontext before = NULL;
 	bool entered, shared;
@@ -102,6 +106,7 @@ static void tear_down_context(struct gi_ctx *cx)
 	gi_wait_end(&w);
 	gi_real.cuCtxSetCurrent(before);
 	free(cx);
+	gi_cancel_restore(cancel);
 }
 
 static void tear_down_handle(CUcontext handle)

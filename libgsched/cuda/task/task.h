@@ -220,6 +220,7 @@ struct gi_waiting {
 	enum gi_order order;
 	uint64_t released;		/* mask, likewise */
 	bool early;			/* the program had launched no twin when the call began */
+	int cancel;			/* if @c is not NULL */
 };
 
 /* Bracket such a call, in the current context. @stream: for GI_WAITS_STREAM. */
