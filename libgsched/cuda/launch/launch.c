@@ -177,8 +177,11 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	op.writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
 	op.writeValue.value = s->seq;
 	rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, &op, 0);
-	if (rc)
+	if (rc) {
 		gi_debug("the end of a launch cannot be marked (error %d)", rc);
+		/* nobody would ever hear of it: as above */
+		gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
+	}
 	return CUDA_SUCCESS;
 }
 
