@@ -677,6 +677,32 @@ static void busy(void)
 	DO(cuMemFreeHost(mem));
 }
 
+/* A context is destroyed while a kernel in another one waits for this thread. */
+static void apart(CUstream s)
+{
+	CUcontext other = second();
+	uint32_t free = 0, n = 1;
+	CUdeviceptr at, counts;
+	void *params[] = { &memory, &at, &counts, &free, &n }, *mem;
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 13);
+	flag = mem;
+	at = (CUdeviceptr)(uintptr_t)mem;
+	counts = at + 4;
+	DO(cuLaunchKernel(held, 4, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	say("ready");
+	heard();
+	alarm(60);
+	DO(cuCtxDestroy(other));
+	say("destroyed");
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	DO(cuStreamSynchronize(s));
+	alarm(0);
+	DO(cuMemFreeHost(mem));
+}
+
 static void one_block(CUstream s, uint32_t rounds)
 {
 	uint32_t seed = 7;
@@ -855,6 +881,8 @@ int main(int argc, char **argv)
 			cancelled(argv[i], s);
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
+		else if (!strcmp(argv[i], "apart"))
+			apart(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))

@@ -654,6 +654,30 @@ static void busy(void)
 	fake_stop(&f);
 }
 
+/*
+ * To know when the program is idle somebody waits for launches that nobody looked at, in all of its
+ * contexts: whoever destroys one of these does not wait for what runs in another.
+ */
+static void busy_elsewhere(void)
+{
+	static char *const what[] = { APP, "apart", NULL };
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
+	start(&r, true, what);
+	ok(says(&r, "ready\n") && !f.reports, "a kernel that waits for its program");
+	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_REPORT, __ATOMIC_RELEASE);
+	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
+	ok(becomes(GSCHED_ACTIVITY_BUSY), "somebody asks");
+	/* until that has been waited for that is over */
+	usleep(200000);
+	tell(&r, "1");
+	ok(says(&r, "destroyed\n"), "another context can be destroyed");
+	finish(&r);
+	ok(!r.status, "it ends");
+	fake_stop(&f);
+}
+
 /* Whoever asks in the middle of a launch that nobody looked at hears of its kernel all the same */
 static void busy_after_a_slow_launch(void)
 {
@@ -796,6 +820,7 @@ int main(void)
 	cancelled("cancelled-freeing");
 	cancelled("cancelled-launching");
 	busy();
+	busy_elsewhere();
 	thread_blocks();
 	busy_after_a_slow_launch();
 	busy_with_untracked_launches(GSCHED_ARB_PRIVATE);

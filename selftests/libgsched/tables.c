@@ -3,8 +3,9 @@
  * A program whose kernels call functions through its own tables: tables PTX-FILE. It takes pointers
  * out of variables, gives them to kernels in parameters, buffers and constant memory, and changes a
  * table, before the first launch and between launches. Prints hashes of what is computed; they are
- * the same however it is run. With a second argument, "aside", it gets at the variables by a way that
- * gsched does not follow; "early": before the first launch, while streams are captured or wait.
+ * the same however it is run. With "aside" as a second argument it gets at the variables by a way
+ * that gsched does not follow; with "early", before the first launch, while streams are captured or
+ * wait.
  */
 #include <stdint.h>
 #include <stdio.h>

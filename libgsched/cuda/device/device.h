@@ -58,6 +58,7 @@ struct gi_ctx {
 	_Atomic(struct gi_client *) client;	/* set once; NULL: nothing here is managed yet */
 	_Atomic int prepared;		/* enum gi_prepared, of the fields down to wing_stream */
 	bool owns_pages;		/* the pages were registered in this context */
+	bool ending;			/* gi_lock: about to be destroyed */
 	CUdeviceptr arb, cl, control;
 	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0: none */
 	/* pinned: GSCHED_SLOTS clean blocks, then a struct gsr_save */

@@ -708,9 +708,42 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 }
 
 /*
- * Untracked launches left no event. A thread waits once for all contexts that the client has now.
- * It must not disturb a stream capture, so it waits for the end of captures first.
+ * The wait must not disturb a stream capture, so it begins after the end of captures. false: the
+ * context is, or will be, destroyed. Otherwise that waits for the end of this.
  */
+static bool wait_in_context(struct gi_client *c, CUcontext handle)
+{
+	const struct gi_ctx *cx;
+	uint64_t began;
+	bool there;
+
+	for (;;) {
+		began = gi_sync_begin();
+		pthread_mutex_lock(&gi_lock);
+		cx = gi_ctx_find(handle);
+		there = cx && cx->client == c && !cx->ending;
+		if (there && began)
+			c->pacer->waiting_in = handle;
+		pthread_mutex_unlock(&gi_lock);
+		if (!there) {
+			gi_sync_end(began);
+			return false;
+		}
+		if (began)
+			break;
+		usleep(HOLD_US);
+	}
+	if (!gi_real.cuCtxSetCurrent(handle))
+		gi_real.cuCtxSynchronize();
+	gi_sync_end(began);
+	gi_real.cuCtxSetCurrent(NULL);
+	pthread_mutex_lock(&gi_lock);
+	c->pacer->waiting_in = NULL;
+	pthread_mutex_unlock(&gi_lock);
+	return true;
+}
+
+/* Untracked launches left no event. A thread waits for all contexts that the client has now. */
 static void *wait_for_untracked(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -724,7 +757,7 @@ static void *wait_for_untracked(void *arg)
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
 	for (cx = gi_ctx_next(NULL); cx && n < WAIT_CONTEXTS; cx = gi_ctx_next(cx))
-		if (cx->client == c)
+		if (cx->client == c && !cx->ending)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
 	/*
@@ -732,25 +765,11 @@ static void *wait_for_untracked(void *arg)
 	 * this loop is on the GPU.
 	 */
 	for (i = 0; untracked = atomic_load(&c->untracked),
-	     atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
+	     atomic_load(&c->unpaced) && i < UNPACED_NAPS; i++)
 		usleep(HOLD_US);
 	whole = !atomic_load(&c->unpaced);
-	for (i = 0; i < n; i++) {
-		bool current = !gi_real.cuCtxSetCurrent(contexts[i]);
-		uint64_t began;
-
-		while (!(began = gi_sync_begin()) && !atomic_load(&c->pacer->dropping))
-			usleep(HOLD_US);
-		/* the thread that destroys a context may be the one that captures */
-		if (!began) {
-			whole = false;
-			continue;
-		}
-		if (current)
-			gi_real.cuCtxSynchronize();
-		gi_sync_end(began);
-	}
-	gi_real.cuCtxSetCurrent(NULL);
+	for (i = 0; i < n; i++)
+		whole = wait_in_context(c, contexts[i]) && whole;
 	/* otherwise the next thread waits for the rest */
 	if (whole)
 		atomic_store(&c->pacer->untracked_done, untracked);
@@ -890,11 +909,17 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 {
 	struct gi_pacer *p = c->pacer;
 
-	/* the thread waits for the same work that destroying the context would */
-	atomic_fetch_add(&p->dropping, 1);
-	while (atomic_load(&p->waiting_untracked))
+	/*
+	 * There the thread waits for the same work that destroying the context would; work in other
+	 * contexts may last until the program ends it.
+	 */
+	pthread_mutex_lock(&gi_lock);
+	for (cx->ending = true; p->waiting_in == cx->handle;) {
+		pthread_mutex_unlock(&gi_lock);
 		usleep(HOLD_US);
-	atomic_fetch_sub(&p->dropping, 1);
+		pthread_mutex_lock(&gi_lock);
+	}
+	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_lock(&p->lock);
 	forget_word(p, cx);
 	if (p->open && batch_at(p, p->pending)->cx == cx)

@@ -71,7 +71,6 @@ struct gi_pacer {
 	unsigned int next_victim;		/* evictions from @known: chooses the next victim */
 	_Atomic unsigned int in_flight;	/* pending and open batches, read by the agent */
 	_Atomic unsigned int held_launches;	/* launches that wait */
-	_Atomic unsigned int dropping;	/* threads that want to destroy a context */
 	_Atomic uint64_t last_ns;	/* host clock of the last tracked launch */
 	/* host clock: estimated end of launches without an event */
 	_Atomic uint64_t unrecorded_until;
@@ -80,6 +79,7 @@ struct gi_pacer {
 	uint32_t *waiting_word;
 	_Atomic bool watching;		/* the agent may be using @waiting_word */
 	_Atomic bool waiting_untracked;	/* a thread waits for untracked launches */
+	CUcontext waiting_in;		/* gi_lock: in this context now */
 	/* the first so many of gi_client.untracked have ended */
 	_Atomic uint32_t untracked_done;
 	uint32_t last_untracked;	/* the agent's: gi_client.untracked when it last changed, */
