@@ -703,6 +703,52 @@ static void apart(CUstream s)
 	DO(cuMemFreeHost(mem));
 }
 
+static void *unloads(void *module)
+{
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuModuleUnload(module));
+	return NULL;
+}
+
+/*
+ * A thread unloads a module, for which the driver waits for all kernels. One of them waits for
+ * another thread, which launches something first.
+ */
+static void unloading(CUstream s, CUstream other)
+{
+	static uint32_t words[WORDS];
+	CUdeviceptr at, counts, below = memory - BYTES;
+	uint32_t free = 0, n = 1;
+	void *params[] = { &below, &at, &counts, &free, &n }, *mem;
+	pthread_t thread;
+	CUmodule unused;
+	int i;
+
+	DO(cuModuleLoadData(&unused, image));
+	for (i = 0; i < 4; i++) {
+		launch(other);
+		DO(cuStreamSynchronize(other));
+		usleep(50000);
+	}
+	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 13);
+	flag = mem;
+	at = (CUdeviceptr)(uintptr_t)mem;
+	counts = at + 4;
+	DO(cuLaunchKernel(held, 4, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	alarm(60);
+	pthread_create(&thread, NULL, unloads, unused);
+	usleep(200000);
+	launch(other);
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	alarm(0);
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("unloading: %d launches\n", launches_seen(words));
+	DO(cuMemFreeHost(mem));
+}
+
 static void one_block(CUstream s, uint32_t rounds)
 {
 	uint32_t seed = 7;
@@ -883,6 +929,8 @@ int main(int argc, char **argv)
 			waiting(s);
 		else if (!strcmp(argv[i], "apart"))
 			apart(s);
+		else if (!strcmp(argv[i], "unloading"))
+			unloading(s, blocking[0]);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))

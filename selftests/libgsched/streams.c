@@ -633,6 +633,24 @@ static void cancelled(char *how)
 	fake_stop(&f);
 }
 
+/* A launch is not held back for ever by a call that waits for what it is to release. */
+static void held_back(void)
+{
+	static char *const what[] = { APP, "unloading", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "unloading: 5 launches"), "a launch while a module is unloaded");
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a launch while a module is unloaded");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 4 &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] == 2, "it is the original: %llu, %llu",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0,
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0);
+	fake_stop(&f);
+}
+
 /* The arbiter hears that a program is idle only when nothing of it runs in any stream */
 static void busy(void)
 {
@@ -819,6 +837,7 @@ int main(void)
 	waiting();
 	cancelled("cancelled-freeing");
 	cancelled("cancelled-launching");
+	held_back();
 	busy();
 	busy_elsewhere();
 	thread_blocks();

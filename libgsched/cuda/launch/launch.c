@@ -804,10 +804,11 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->window_since = s->launch_ns;
 	if (form) {
 		inside = gi_twin_launch_begin(c, s, l->stream);
-		clean = gi_control_claim(cx, slot);
-		set_carveout(c, s);
+		clean = inside && gi_control_claim(cx, slot);
+		if (inside)
+			set_carveout(c, s);
 		rc = clean ? launch_twin(l, s, slot, &launched, &failed) : CUDA_ERROR_NOT_READY;
-		if (rc)
+		if (rc && inside)
 			gi_twin_launch_end(inside);
 	} else {
 		rc = launch_original(l, s);

@@ -15,7 +15,8 @@
  *   if there is a task or a barrier there, launches on the blocking streams are too.
  * - Other streams are assumed to be used by one thread at a time.
  * A launch that was held back for long precedes calls that begin later; otherwise several threads
- * that copy all the time could starve it.
+ * that copy all the time could starve it. Where even that does not help the original is launched,
+ * which needs no wing: what the call waits for may wait for what the launching thread does next.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -23,6 +24,7 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
+#define HELD_NS		1000000000	/* most time that a launch is held back */
 #define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
 
 static _Atomic bool twins_launched;	/* before that, no call has anything to wait for */
@@ -132,6 +134,9 @@ _Atomic int *gi_twin_launch_begin(struct gi_client *c, struct gi_slot *s, CUstre
 			overdue = true;
 			atomic_fetch_add(&t->overdue, 1);
 		}
+		inside = NULL;
+		if (gi_now() - since > HELD_NS)
+			break;
 		nap();
 	}
 	if (overdue)
