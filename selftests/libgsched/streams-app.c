@@ -632,6 +632,28 @@ static void cancelled(const char *how, CUstream s)
 	alarm(0);
 }
 
+/* Launches that each wait for their kernel by themselves, if the driver or somebody else does so */
+static void blocking_launches(CUstream s)
+{
+	CUdeviceptr device = memory;
+	int early = 0, i;
+	void *mem;
+
+	DO(cuMemHostAlloc(&mem, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, BYTES);
+	memory = (CUdeviceptr)(uintptr_t)mem;
+	launch(s);
+	DO(cuStreamSynchronize(s));
+	for (i = 2; i <= TIMES; i++) {
+		launch(s);
+		early += launches_seen(mem) != i;
+		DO(cuStreamSynchronize(s));
+	}
+	memory = device;
+	DO(cuMemFreeHost(mem));
+	printf("blocking-launches: %d early\n", early);
+}
+
 static CUfunction held;
 static uint32_t *flag;
 
@@ -931,6 +953,8 @@ int main(int argc, char **argv)
 			apart(s);
 		else if (!strcmp(argv[i], "unloading"))
 			unloading(s, blocking[0]);
+		else if (!strcmp(argv[i], "blocking-launches"))
+			blocking_launches(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))

@@ -16,6 +16,7 @@
 #include "run.h"
 #include "selftests/vgpu/sched.h"
 
+#define TIMES	16	/* as streams-app.c */
 #define APP program, "selftests/libgsched/kernels.ptx"
 
 static char program[] = BUILD "/test/libgsched/streams-app";
@@ -651,6 +652,32 @@ static void held_back(void)
 	fake_stop(&f);
 }
 
+/*
+ * Under CUDA_LAUNCH_BLOCKING a launch ends when its kernel does, however often that is evicted. The
+ * simulated driver does not wait, but twins have to end.
+ */
+static void blocking_launches(void)
+{
+	static char *const what[] = { APP, "blocking-launches", NULL };
+	pthread_t thread;
+	struct run r;
+
+	setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	unsetenv("CUDA_LAUNCH_BLOCKING");
+	ok(!r.status && !strcmp(r.text, "blocking-launches: 0 early\n"),
+	   "launches that wait for their kernels: %s", r.text);
+	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] == TIMES,
+	   "all are twins: %llu",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0);
+	fake_stop(&f);
+}
+
 /* The arbiter hears that a program is idle only when nothing of it runs in any stream */
 static void busy(void)
 {
@@ -838,6 +865,7 @@ int main(void)
 	cancelled("cancelled-freeing");
 	cancelled("cancelled-launching");
 	held_back();
+	blocking_launches();
 	busy();
 	busy_elsewhere();
 	thread_blocks();

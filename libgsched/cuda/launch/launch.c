@@ -725,6 +725,18 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
+/* Under CUDA_LAUNCH_BLOCKING the driver has waited for the first workers, not for wings. */
+static CUresult wait_for_task(CUstream stream)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUresult rc;
+
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	rc = gi_real.cuStreamSynchronize(stream);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	return rc;
+}
+
 /*
  * Launches a task of its own: slot, then lease or grant, then launch. *@refused: it cannot be a
  * twin now, and nothing was launched; the candidate's bound references have been released.
@@ -822,7 +834,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			 */
 		if (launched) {
 			gi_slot_lose(c, slot);
-			return failed ? CUDA_SUCCESS : rc;
+			return failed && !c->launch_blocking ? CUDA_SUCCESS : rc;
 		}
 		if (clean)
 			gi_control_release(cx, slot);
@@ -842,7 +854,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		gi_twin_launch_end(inside);
 	if (agent_comes_late(c, s))
 		gi_agent_wake(c);
-	return CUDA_SUCCESS;
+	return form && c->launch_blocking ? wait_for_task(l->stream) : CUDA_SUCCESS;
 }
 
 /*
