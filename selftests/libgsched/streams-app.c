@@ -122,6 +122,44 @@ static void chain(const char *how)
 		DO(cuStreamDestroy(s[i]));
 }
 
+struct waiter {
+	CUstream stream;
+	CUevent event;
+};
+
+static void *waits_once(void *waiter)
+{
+	struct waiter *w = waiter;
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuStreamWaitEvent(w->stream, w->event, 0));
+	DO(cuStreamSynchronize(w->stream));
+	return NULL;
+}
+
+/* Many threads, one after the other, whose default streams wait for an event; then launches */
+static void waiters(CUstream s)
+{
+	static uint32_t words[WORDS];
+	struct waiter w;
+	pthread_t thread;
+
+	DO(cuEventCreate(&w.event, CU_EVENT_DISABLE_TIMING));
+	launch(s);
+	for (int i = 0; i < 20; i++) {
+		DO(cuEventRecord(w.event, s));
+		w.stream = i % 2 ? CU_STREAM_PER_THREAD : NULL;
+		pthread_create(&thread, NULL, waits_once, &w);
+		pthread_join(thread, NULL);
+	}
+	for (int i = 0; i < 4; i++)
+		launch(s);
+	DO(cuCtxSynchronize());
+	DO(cuEventDestroy(w.event));
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("waiters: %d launches\n", launches_seen(words));
+}
+
 /* The whole context waits for a kernel, streams that come later, too. */
 static void context_waits(CUstream s)
 {
@@ -955,6 +993,8 @@ int main(int argc, char **argv)
 			unloading(s, blocking[0]);
 		else if (!strcmp(argv[i], "blocking-launches"))
 			blocking_launches(s);
+		else if (!strcmp(argv[i], "waiters"))
+			waiters(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))

@@ -493,6 +493,23 @@ static void waits_without_arbiter(char *how)
 	same(&r, &alone, how);
 }
 
+/* A default stream that has waited takes one hardware queue, whichever threads used it. */
+static void threads_that_waited(void)
+{
+	static char *const what[] = { APP, "waiters", NULL };
+	struct run alone, r;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	same(&r, &alone, "default streams of many threads");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 5, "twins afterwards: %llu of 5",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0);
+	fake_stop(&f);
+}
+
 /* Wings wait for whatever their context waits for, which may be the end of their own task. */
 static void context_waits(void)
 {
@@ -859,6 +876,7 @@ int main(void)
 	waits_without_arbiter("chain");
 	waits_without_arbiter("chain-values");
 	waits_without_arbiter("chain-batches");
+	threads_that_waited();
 	context_waits();
 	queues_asked();
 	waiting();
