@@ -737,21 +737,63 @@ static void busy(void)
 	DO(cuMemFreeHost(mem));
 }
 
+static void launch_held(CUfunction f, CUdeviceptr out, uint32_t *words, CUstream s)
+{
+	CUdeviceptr at = (CUdeviceptr)(uintptr_t)words, counts = at + 4;
+	uint32_t free = 0, n = 1;
+	void *params[] = { &out, &at, &counts, &free, &n };
+
+	DO(cuLaunchKernel(f, 4, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+}
+
+/* A kernel stays on the GPU in one context, after much work in another one */
+static void busy_contexts(CUstream s)
+{
+	CUcontext other;
+	CUdeviceptr out;
+	CUfunction f;
+	CUmodule m;
+	uint32_t *words;
+	void *mem;
+
+	DO(cuMemHostAlloc(&mem, 4 * 26, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 26);
+	words = mem;
+	DO(cuCtxCreate(&other, NULL, 0, dev));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuModuleGetFunction(&f, m, "held"));
+	DO(cuMemAlloc(&out, BYTES));
+	DO(cuCtxSetCurrent(ctx));
+	say("ready");
+	heard();
+	launch_held(held, memory, words, s);
+	for (int i = 0; i < 100; i++) {
+		launch(s);
+		usleep(2000);
+	}
+	DO(cuCtxSetCurrent(other));
+	launch_held(f, out, words + 13, NULL);
+	DO(cuCtxSetCurrent(ctx));
+	__atomic_store_n(words, 1, __ATOMIC_RELEASE);
+	DO(cuStreamSynchronize(s));
+	say("alone");
+	heard();
+	__atomic_store_n(words + 13, 1, __ATOMIC_RELEASE);
+	DO(cuCtxDestroy(other));
+	DO(cuMemFreeHost(mem));
+}
+
 /* A context is destroyed while a kernel in another one waits for this thread. */
 static void apart(CUstream s)
 {
 	CUcontext other = second();
-	uint32_t free = 0, n = 1;
-	CUdeviceptr at, counts;
-	void *params[] = { &memory, &at, &counts, &free, &n }, *mem;
+	void *mem;
 
 	DO(cuCtxSetCurrent(ctx));
 	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
 	memset(mem, 0, 4 * 13);
 	flag = mem;
-	at = (CUdeviceptr)(uintptr_t)mem;
-	counts = at + 4;
-	DO(cuLaunchKernel(held, 4, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	launch_held(held, memory, flag, s);
 	say("ready");
 	heard();
 	alarm(60);
@@ -777,11 +819,9 @@ static void *unloads(void *module)
 static void unloading(CUstream s, CUstream other)
 {
 	static uint32_t words[WORDS];
-	CUdeviceptr at, counts, below = memory - BYTES;
-	uint32_t free = 0, n = 1;
-	void *params[] = { &below, &at, &counts, &free, &n }, *mem;
 	pthread_t thread;
 	CUmodule unused;
+	void *mem;
 	int i;
 
 	DO(cuModuleLoadData(&unused, image));
@@ -793,9 +833,7 @@ static void unloading(CUstream s, CUstream other)
 	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
 	memset(mem, 0, 4 * 13);
 	flag = mem;
-	at = (CUdeviceptr)(uintptr_t)mem;
-	counts = at + 4;
-	DO(cuLaunchKernel(held, 4, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	launch_held(held, memory - BYTES, flag, s);
 	alarm(60);
 	pthread_create(&thread, NULL, unloads, unused);
 	usleep(200000);
@@ -995,6 +1033,8 @@ int main(int argc, char **argv)
 			blocking_launches(s);
 		else if (!strcmp(argv[i], "waiters"))
 			waiters(s);
+		else if (!strcmp(argv[i], "busy-contexts"))
+			busy_contexts(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))

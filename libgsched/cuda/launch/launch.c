@@ -885,7 +885,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
 	rc = pass_on(l, cx, c, &none);
-	gi_pace_leave(c, cx, l, batch, !rc);
+	gi_pace_leave(c, cx, l, batch, !rc, true);
 	gi_graph_put(graph);
 	gi_func_put(fn);
 	return rc;
@@ -935,7 +935,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
 	rc = passing ? pass_on(l, cx, c, k) : launch_task(l, cx, c, k, refused);
 	if (pace)
-		gi_pace_leave(c, cx, l, batch, !rc);
+		gi_pace_leave(c, cx, l, batch, !rc, passing);
 	return rc;
 }
 

@@ -24,6 +24,7 @@
 #define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
 #define UNTRACKED_MAX	64	/* direct launches from one tracked launch to the next */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
+#define UNRECORDED	UINT64_MAX	/* instead of a batch: its time is charged already */
 
 bool gi_pace_new(struct gi_client *c)
 {
@@ -625,12 +626,14 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
 		       may_go(c, p, cx, l, shared, l->dependent && !since ? IN_FLIGHT_NS : 0,
 			      bound, now, &open_since, &nap);
-		if (goes && unseen)
+		if (goes && unseen) {
 			charge_unrecorded(c, p, key, now);
-		else if (goes)
+			batch = UNRECORDED;
+		} else if (goes) {
 			batch = join_batch(p, cx, l, key, original, bound, now);
-		else if (p->open)
+		} else if (p->open) {
 			close_batch(p);
+		}
 		pthread_mutex_unlock(&p->lock);
 		if (goes)
 			break;
@@ -652,13 +655,13 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 
 /*
  * An event is recorded only on the stream of the launch that was just made: any other stream may
- * have been destroyed.
+ * have been destroyed. false: there should be one, but the batch has events on too many others.
  */
-static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
+static bool record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
 			struct capture_mode *mode)
 {
 	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS,
-		known = false;
+		known = false, good = true;
 	bool open = p->open && b == last_batch(p);
 	unsigned int i;
 
@@ -666,20 +669,24 @@ static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream,
 		known = b->stream[i] == id;
 	if (full || !open || !known || b->unmarked_ns >= TAIL_NS) {
 		relax_capture(mode);
-		if (record_end(b, stream, id)) {
+		good = record_end(b, stream, id);
+		if (good) {
 			b->unmarked_ns = 0;
 			b->tail_ns = 0;
 		}
 	}
 	if (open && (full || b->streams == GI_BATCH_STREAMS))
 		close_batch(p);
+	return good;
 }
 
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		   uint64_t batch, bool launched)
+		   uint64_t batch, bool launched, bool passed)
 {
 	struct gi_pacer *p = c->pacer;
 	struct capture_mode mode = { 0 };
+	/* all batches may be another context's; tasks are seen in their slots */
+	bool tracked = batch || !launched || !passed;
 	struct gi_batch *b;
 	unsigned int i;
 
@@ -692,13 +699,16 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		b->entered--;
 		judge_sample(b, &mode);
 		if (launched)
-			record_tail(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
+			tracked = record_tail(p, b, l->stream, gi_stream_id(cx, l->stream),
+					      &mode) || !passed;
 		else
 			b->launches--;
 		release_sample(p, b);
 	}
 	pthread_mutex_unlock(&p->lock);
 	restore_capture(&mode);
+	if (!tracked)
+		atomic_fetch_add(&c->untracked, 1);
 	/* the next launches may be direct */
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
 		atomic_store(&c->track_at, atomic_load(&c->untracked) +

@@ -90,15 +90,15 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 
 /*
  * Bracket the driver's call of a launch that the arbiter wants paced. gi_pace_enter() waits as long
- * as it has to and returns the number of the launch's batch, or 0, for gi_pace_leave() in the same
- * thread. @graph: the graph, NULL if it is none or unknown. @fn: the kernel, NULL likewise.
- * @shared: the launch is subject to the group's share of time, because it is an original, which no
- * window confines.
+ * as it has to and returns the number of the launch's batch, or that it has none, for
+ * gi_pace_leave() in the same thread. @graph: the graph, NULL if it is none or unknown. @fn: the
+ * kernel, NULL likewise. @shared: the launch is subject to the group's share of time, because it is
+ * an original, which no window confines. @passed: it has no slot.
  */
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared);
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		   uint64_t batch, bool launched);
+		   uint64_t batch, bool launched, bool passed);
 
 /*
  * Lets the GPU continue if a measured launch takes too long to arrive. The agent calls this before
