@@ -933,6 +933,36 @@ static void fails(CUstream s)
 	exit(0);
 }
 
+/*
+ * A kernel of a library fails, which spoils the context; after a reset it is launched again. The
+ * buffer is where something else was before.
+ */
+static void reset(void)
+{
+	static uint32_t words[WORDS];
+	CUlibrary library;
+	CUkernel kernel;
+
+	DO(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&kernel, library, "work"));
+	work = (CUfunction)kernel;
+	for (int k = 0; k < 3; k++) {
+		for (int i = 0; i < 8; i++)
+			launch(NULL);
+		DO(cuMemcpyDtoH(words, memory, BYTES));
+		printf("reset: %d launches\n", launches_seen(words));
+		memory = 64;
+		launch(NULL);
+		printf("reset: %d\n", (int)cuCtxSynchronize());
+		DO(cuDevicePrimaryCtxReset(dev));
+		DO(cuDevicePrimaryCtxRetain(&ctx, dev));
+		DO(cuCtxSetCurrent(ctx));
+		DO(cuMemAlloc(&memory, BYTES));
+		DO(cuMemsetD32(memory, 0, WORDS));
+	}
+	exit(0);
+}
+
 /* Thread blocks from the fourth on assert that @fail is 0 */
 static const char assertion[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -1043,6 +1073,8 @@ int main(int argc, char **argv)
 			untracked(s, blocking[0]);
 		else if (!strcmp(argv[i], "slow-launch"))
 			slow_launch(s);
+		else if (!strcmp(argv[i], "reset"))
+			reset();
 		else if (!strcmp(argv[i], "fails"))
 			fails(s);
 		else if (!strcmp(argv[i], "asserts"))

@@ -125,6 +125,22 @@ static void failed_meanwhile(void)
 	unsetenv("VGPU_DELAYS");
 }
 
+/* What a reset makes good again is set up again, also where a kernel had failed. */
+static void reset_after_failure(void)
+{
+	static char *const what[] = { APP, "reset", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(!alone.status && strstr(alone.text, "8 launches"), "a reset after a kernel that fails");
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a reset after a kernel that fails");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 8, "twins before and behind it: %llu",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0);
+	fake_stop(&f);
+}
+
 /*
  * Under MPS the driver does not get to the end of a failed assertion while a stream waits for a
  * word, such as for the end of the twin that failed.
@@ -864,6 +880,7 @@ int main(void)
 	orders();
 	failed_meanwhile();
 	failed_assertion();
+	reset_after_failure();
 	priorities();
 	default_streams();
 	graphs();

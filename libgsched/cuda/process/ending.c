@@ -128,27 +128,29 @@ void gi_ctx_ending(CUcontext handle)
 
 /*
  * Primary contexts are counted: our part is torn down before the driver's last release. A reset
- * ends what was retained before it. Too low a count costs time only: contexts are set up again.
+ * ends what was retained before it. Too low a count costs time only: contexts are set up again. One
+ * that a kernel has spoiled can be reset, but not retained, nor asked for its state.
  */
 #define DEVICES	64
 static int retained[DEVICES];			/* gi_lock */
-static CUcontext primary[DEVICES];
+static CUcontext primary[DEVICES];		/* the latest; gi_lock */
 
-void gi_primary_retained(CUdevice dev)
+void gi_primary_retained(CUdevice dev, CUcontext handle)
 {
 	if (dev < 0 || dev >= DEVICES)
 		return;
 	pthread_mutex_lock(&gi_lock);
 	retained[dev]++;
+	primary[dev] = handle;
 	pthread_mutex_unlock(&gi_lock);
 }
 
 bool gi_primary_ending(CUdevice dev, bool reset)
 {
-	CUcontext handle = NULL;
+	CUcontext handle, known;
+	bool last_one, held;
 	unsigned int flags;
 	int active = 0;
-	bool last_one;
 
 	if (dev < 0 || dev >= DEVICES)
 		return false;
@@ -158,27 +160,39 @@ bool gi_primary_ending(CUdevice dev, bool reset)
 		retained[dev] = 0;
 	else if (retained[dev])
 		retained[dev]--;
+	known = primary[dev];
 	pthread_mutex_unlock(&gi_lock);
-	if (!last_one || gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) || !active)
+	if (!last_one || (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active))
 		return false;
-	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
+	held = !gi_real.cuDevicePrimaryCtxRetain(&handle, dev);
+	if (!held)
+		handle = known;
+	if (!handle)
 		return false;
 	tear_down_handle(handle);
-	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
+	if (held)
+		gi_real.cuDevicePrimaryCtxRelease_v2(dev);
+	pthread_mutex_lock(&gi_lock);
 	primary[dev] = handle;
+	pthread_mutex_unlock(&gi_lock);
 	return true;
 }
 
 void gi_primary_ended(CUdevice dev)
 {
 	unsigned int flags;
+	CUcontext handle;
 	int active = 0;
 
+	pthread_mutex_lock(&gi_lock);
+	handle = primary[dev];
+	pthread_mutex_unlock(&gi_lock);
 	if (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active)
-		gi_images_drop(primary[dev]);
+		gi_images_drop(handle);
 }
 
 void gi_primary_reset(void)
 {
 	memset(retained, 0, sizeof(retained));
+	memset(primary, 0, sizeof(primary));
 }
