@@ -423,7 +423,6 @@ bool gi_twin_wait(struct gi_func *fn)
 	_Atomic int *state = &fn->form[GI_TWIN].state;
 	uint64_t most, had, now, until;
 	struct timespec ts;
-	int cancel;
 
 	if (gi_form_ask(fn, GI_TWIN))
 		return true;
@@ -434,13 +433,11 @@ bool gi_twin_wait(struct gi_func *fn)
 		until = now + (had < most ? most - had : 0);
 		ts = (struct timespec){ .tv_sec = until / 1000000000,
 					.tv_nsec = until % 1000000000 };
-		cancel = gi_cancel_disable();
 		pthread_mutex_lock(&gi_lock);
 		while (atomic_load(state) == GI_TWIN_QUEUED)
 			if (pthread_cond_timedwait(&job_done, &gi_lock, &ts) == ETIMEDOUT)
 				break;
 		pthread_mutex_unlock(&gi_lock);
-		gi_cancel_restore(cancel);
 		atomic_fetch_add(&waited_ns, gi_now() - now);
 	}
 	return atomic_load(state) == GI_TWIN_READY;

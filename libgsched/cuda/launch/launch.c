@@ -240,28 +240,15 @@ static uint64_t block_ns(struct gi_shape *shape)
 	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
 }
 
-/* Withdraws a task that will not be launched as it was submitted. */
-static void cancel_task(struct gi_client *c, const struct gi_slot *s, unsigned int slot)
-{
-	int cancel = gi_cancel_disable();
-
-	gsched_complete(c->g, slot, s->seq, 0, true);
-	gi_cancel_restore(cancel);
-}
-
 /* Submits the task and waits for the grant. false: there is no arbiter any more, or it refused. */
 static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int slot)
 {
 	struct gsched_task task;
 	bool retried = false;
-	int cancel, rc;
 
 	for (;;) {
 		gi_describe_task(&task, c, s, slot);
-		cancel = gi_cancel_disable();
-		rc = gsched_submit_stream(c->g, &task, s->stream);
-		gi_cancel_restore(cancel);
-		if (!rc) {
+		if (!gsched_submit_stream(c->g, &task, s->stream)) {
 			s->window = task.window;
 			return true;
 		}
@@ -273,7 +260,7 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 		 */
 		if (errno == EBUSY && !retried) {
 			retried = true;
-			cancel_task(c, s, slot);
+			gsched_complete(c->g, slot, s->seq, 0, true);
 			continue;
 		}
 		if (errno == EPIPE || errno == ENODEV || errno == ENOTCONN || errno == ECONNRESET)
@@ -291,13 +278,9 @@ static bool submit_and_wait(struct gi_client *c, struct gi_slot *s, unsigned int
 static bool notify(struct gi_client *c, struct gi_slot *s, unsigned int slot, uint32_t *lease)
 {
 	struct gsched_task task;
-	int cancel, rc;
 
 	gi_describe_task(&task, c, s, slot);
-	cancel = gi_cancel_disable();
-	rc = gsched_submit_stream_async(c->g, &task, s->stream);
-	gi_cancel_restore(cancel);
-	if (!rc)
+	if (!gsched_submit_stream_async(c->g, &task, s->stream))
 		return true;
 	if (errno == ENOBUFS)
 		*lease = GSCHED_LEASE_NONE;
@@ -827,7 +810,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	}
 	if (rc) {
 		if (s->submitted)
-			cancel_task(c, s, slot);
+			gsched_complete(c->g, slot, s->seq, 0, true);
 			/*
 			 * launched without its gate: neither context nor slot is usable any more.
 			 * The launch itself did not fail if its kernel did.
@@ -1005,12 +988,16 @@ CUresult gi_launch(const struct gi_launch *l)
 	struct gi_ctx *cx = gi_current_now();
 	struct gi_client *c = cx ? cx->client : NULL;
 	CUresult rc;
+	int cancel;
 
 	if (!c || atomic_load_explicit(&c->exiting, memory_order_relaxed))
 		return l->forward(l);
+		/* it takes locks, holds slots and streams, and calls the driver meanwhile */
+	cancel = gi_cancel_disable();
 		/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? launch_unmanaged(l, cx) : launch_managed(l, cx, c);
 	atomic_fetch_sub(&c->inside, 1);
+	gi_cancel_restore(cancel);
 	return rc;
 }

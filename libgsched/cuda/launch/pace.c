@@ -598,7 +598,6 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	const bool overlapping = overlaps_neighbour(l, original);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
-	int cancel;
 	useconds_t nap;
 	bool goes, unseen;
 
@@ -607,8 +606,6 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	if (batch)
 		return batch;
 	gi_ctx_words(cx);
-	/* a launch must not become a cancellation point */
-	cancel = gi_cancel_disable();
 	for (;;) {
 		/* while this launch waits, a capture may begin, and the flags may change */
 		relax_capture(&mode);
@@ -645,7 +642,6 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		usleep(nap);
 	}
 	restore_capture(&mode);
-	gi_cancel_restore(cancel);
 	if (since) {
 		atomic_fetch_sub(&p->held_launches, 1);
 		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);

@@ -110,7 +110,7 @@ static int claim_slot(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
 	uint64_t finished, start, patience;
-	int slot = claim_slot(c, cx, twin), cancel;
+	int slot = claim_slot(c, cx, twin);
 
 	if (slot >= 0)
 		return slot;
@@ -118,13 +118,12 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 	finished = atomic_load(&c->tasks->finished);
 	if (atomic_load(&c->tasks->stuck_at) == finished + 1)
 		return -1;
-	cancel = gi_cancel_disable();
 	for (start = gi_now(); !atomic_load(&c->gone);) {
 		if (!gi_reap(c))
 			gi_agent_wake(c);
 		slot = claim_slot(c, cx, twin);
 		if (slot >= 0)
-			break;
+			return slot;
 		if (finished != atomic_load(&c->tasks->finished)) {
 			finished = atomic_load(&c->tasks->finished);
 			start = gi_now();
@@ -136,8 +135,7 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 		}
 		usleep(20);
 	}
-	gi_cancel_restore(cancel);
-	return slot;
+	return -1;
 }
 
 /*
