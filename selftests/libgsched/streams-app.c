@@ -272,11 +272,16 @@ static void copies(const char *step, CUstream from, CUstream to, CUfunction kern
 	printf("%s: %d torn\n", step, torn);
 }
 
-/* The same by a kernel of few blocks, which needs no twin, again and again */
-static void short_kernels(const char *step, CUstream s, CUfunction kernel)
+/* The same by a kernel whose launch is never that of a twin */
+static void original_kernels(const char *step, CUstream s, CUfunction kernel)
 {
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .hStream = s, .attrs = &attr, .numAttrs = 1,
+	};
 	CUdeviceptr below = memory - BYTES;
-	uint32_t blocks = WORDS / 1024;
+	uint32_t blocks = BLOCKS;
 	void *params[] = { &below, &blocks }, *pinned;
 	pthread_t thread;
 	int torn = 0, i, j;
@@ -287,7 +292,7 @@ static void short_kernels(const char *step, CUstream s, CUfunction kernel)
 		DO(cuCtxSynchronize());
 		pthread_create(&thread, NULL, launches, s);
 		for (j = 0; j < 2 * TIMES; j++) {
-			DO(cuLaunchKernel(kernel, blocks, 1, 1, 1024, 1, 1, 0, s, params, NULL));
+			DO(cuLaunchKernelEx(&config, kernel, params, NULL));
 			DO(cuMemcpyDtoHAsync(pinned, below, BYTES, s));
 			DO(cuStreamSynchronize(s));
 			torn += launches_seen(pinned) < 0;
@@ -1031,8 +1036,8 @@ int main(int argc, char **argv)
 		DO(cuCtxSynchronize());
 		if (!strcmp(argv[i], "kernels"))
 			copies(argv[i], s, s, copyback);
-		else if (!strcmp(argv[i], "kernels-short"))
-			short_kernels(argv[i], s, copyback);
+		else if (!strcmp(argv[i], "kernels-original"))
+			original_kernels(argv[i], s, copyback);
 		else if (!strcmp(argv[i], "kernels-legacy"))
 			copies(argv[i], NULL, NULL, copyback);
 		else if (!strcmp(argv[i], "copies"))
