@@ -102,10 +102,12 @@ static CUresult set_current(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
+static CUresult mem_op_rc;
+
 static CUresult mem_op(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *op,
 		       unsigned int flags)
 {
-	return CUDA_SUCCESS;
+	return mem_op_rc;
 }
 
 static CUresult forward(const struct gi_launch *l)
@@ -210,6 +212,18 @@ static void more_tasks(void)
 	tasks_end();
 }
 
+/* The pages are not registered while the context that they were registered in is destroyed */
+static void unmarked(void)
+{
+	mem_op_rc = CUDA_ERROR_INVALID_VALUE;
+	launch_wakes(GSCHED_LEASE_NOTIFY, 100 * US);
+	mem_op_rc = CUDA_SUCCESS;
+	agent_passes();
+	agent_passes();
+	ok(!gi_slots_taken(client.tasks), "a launch whose end cannot be marked keeps no slot");
+	tasks_end();
+}
+
 static void idle(void)
 {
 	clock_ns += 30 * MS;
@@ -237,6 +251,7 @@ int main(void)
 	sem_wait(&asleep);
 	among_others();
 	more_tasks();
+	unmarked();
 	idle();
 	atomic_store(&over, true);
 	sem_post(&go);

@@ -553,15 +553,39 @@ static void burst(CUmodule m)
 	DO(cuStreamDestroy(s));
 }
 
-/* A child that does nothing with CUDA must not disturb its parent. */
+/*
+ * A child that does nothing with CUDA must not disturb its parent. One that goes on with what it
+ * had gets errors.
+ */
 static void forked(CUmodule m)
 {
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = 1, seed = 7;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	DO(cuModuleGetFunction(&f, m, "work"));
+	launch_work(f, NULL, p, N, 1);
+	fflush(stdout);
+	pid = fork();
 	if (!pid)
 		_exit(0);
 	waitpid(pid, &status, 0);
+	pid = fork();
+	if (!pid) {
+		printf("child: %d", (int)cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, params,
+							NULL));
+		printf(" %d", (int)cuMemcpyDtoH(&n, p, 4));
+		printf(" %d", (int)cuMemFree(p));
+		printf(" %d\n", (int)cuCtxDestroy(ctx));
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	printf("forked: %d\n", status);
+	show("forked", hash_of(p, BLOCKS * THREADS));
 	plain(m, 2);
 }
 

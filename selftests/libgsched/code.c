@@ -48,6 +48,34 @@ static CUresult occupancy(int *n, CUfunction f, int threads, size_t shared)
 	return CUDA_SUCCESS;
 }
 
+static unsigned int records;
+
+static CUresult stream_query(CUstream stream)
+{
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_new(CUevent *event, unsigned int flags)
+{
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_record(CUevent event, CUstream stream)
+{
+	records++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_query(CUevent event)
+{
+	return CUDA_ERROR_NOT_READY;
+}
+
+static CUresult event_gone(CUevent event)
+{
+	return CUDA_SUCCESS;
+}
+
 static CUresult surface_new(CUsurfObject *object, const CUDA_RESOURCE_DESC *desc)
 {
 	*object = ++objects;
@@ -489,6 +517,35 @@ static void rewritable(void)
 	leave(cx);
 }
 
+/* ---- pauses ---- */
+
+/*
+ * Twins that are loaded when the program pauses: to find out takes time, which may not be that of
+ * every launch. A thread's own default stream is busy.
+ */
+static void pauses(void)
+{
+	struct gi_ctx *cx = enter(1);
+	struct gi_func *fn[8];
+	unsigned int i, asked = 0;
+	uint64_t until;
+
+	cx->per_thread = true;
+	for (i = 0; i < 8; i++) {
+		fn[i] = gi_func_get(handle(0x500 + i), cx);
+		atomic_store(&fn[i]->form[GI_TWIN].state, GI_TWIN_LATER);
+		/* not the 8th launch, the 64th, and so on */
+		atomic_store(&fn[i]->late, 0x80000001);
+	}
+	for (until = gi_now() + 200000000; gi_now() < until; asked++)
+		gi_form_ask(fn[asked % 8], GI_TWIN);
+	ok(records && records <= 8, "%u launches look %u times whether the program pauses", asked,
+	   records);
+	for (i = 0; i < 8; i++)
+		gi_func_put(fn[i]);
+	leave(cx);
+}
+
 /* ---- shapes ---- */
 
 static void shapes(void)
@@ -529,6 +586,11 @@ int main(void)
 	gi_real.cuCtxSetCurrent = set_current;
 	gi_real.cuCtxGetDevice = get_device;
 	gi_real.cuOccupancyMaxActiveBlocksPerMultiprocessor = occupancy;
+	gi_real.cuStreamQuery = stream_query;
+	gi_real.cuEventCreate = event_new;
+	gi_real.cuEventRecord = event_record;
+	gi_real.cuEventQuery = event_query;
+	gi_real.cuEventDestroy_v2 = event_gone;
 	gi_real.cuSurfObjectCreate = surface_new;
 	gi_real.cuSurfObjectDestroy = surface_gone;
 	gi_twin_pause = (struct gi_pause){ begin_pause, end_pause, idle, busy };
@@ -543,6 +605,7 @@ int main(void)
 	raced();
 	twins();
 	rewritable();
+	pauses();
 	shapes();
 	return done();
 }

@@ -66,16 +66,24 @@ static void tables(void)
 				      "selftests/libgsched/tables.ptx", NULL };
 	static char *const aside[] = { BUILD "/test/libgsched/tables",
 				       "selftests/libgsched/tables.ptx", "aside", NULL };
+	static char *const early[] = { BUILD "/test/libgsched/tables",
+				       "selftests/libgsched/tables.ptx", "early", NULL };
 	struct run alone, r;
+	int i;
 
 	run(false, what, &alone);
-	fake_begin(GSCHED_LEASE_NONE);
-	stir_begin();
-	run(true, what, &r);
-	stir_end();
-	same(&r, &alone, "tables of functions");
-	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 12, "step has a twin: %llu launches",
-	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0));
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_NONE);
+		stir_begin();
+		run(true, i ? early : what, &r);
+		stir_end();
+		same(&r, &alone, i ? "asked for early" : "tables of functions");
+		ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 12,
+		   "step has a twin: %llu launches",
+		   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0));
+		if (!i)
+			fake_stop(&f);
+	}
 	ok(f.cl && strstr(f.cl->header.why, "turns: tier launch: indirect call of functions that "
 			  "kernels may have replaced in steps"),
 	   "turns has none: %s", f.cl ? f.cl->header.why : "");

@@ -25,6 +25,11 @@ static struct gi_func fn;
 static struct gi_shape shape;
 static uint64_t ran_ns = RAN_NS;
 
+static CUresult exchange_mode(CUstreamCaptureMode *mode)
+{
+	return CUDA_SUCCESS;
+}
+
 static CUresult get_current(CUcontext *ctx)
 {
 	*ctx = NULL;
@@ -216,6 +221,7 @@ int main(void)
 {
 	pthread_mutex_init(&client.lock, NULL);
 	pthread_mutex_init(&cx.save_lock, NULL);
+	gi_real.cuThreadExchangeStreamCaptureMode = exchange_mode;
 	gi_real.cuCtxGetCurrent = get_current;
 	gi_real.cuCtxSetCurrent = set_current;
 	gi_real.cuStreamBatchMemOp_v2 = mem_op;

@@ -32,6 +32,11 @@ static const char *const names[] = { "FREE", "CLAIMED", "RUNNING", "DRAINING", "
 #define STATES	(sizeof(names) / sizeof(names[0]))
 #define IN(state)	(1u << GI_SLOT_##state)
 
+static CUresult exchange_mode(CUstreamCaptureMode *mode)
+{
+	return CUDA_SUCCESS;
+}
+
 /* ---- transitions ---- */
 
 static bool locked(bool (*move)(struct gi_client *, unsigned int), unsigned int slot)
@@ -444,6 +449,7 @@ static void owners(void)
 int main(void)
 {
 	setenv("GSCHED_SLOT_WAIT_MS", "1", 1);
+	gi_real.cuThreadExchangeStreamCaptureMode = exchange_mode;
 	pthread_mutex_init(&client.lock, NULL);
 	pthread_mutex_init(&cx.save_lock, NULL);
 	each();

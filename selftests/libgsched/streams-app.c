@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,44 @@ static void chain(const char *how)
 		DO(cuStreamDestroy(s[i]));
 }
 
+struct waiter {
+	CUstream stream;
+	CUevent event;
+};
+
+static void *waits_once(void *waiter)
+{
+	struct waiter *w = waiter;
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuStreamWaitEvent(w->stream, w->event, 0));
+	DO(cuStreamSynchronize(w->stream));
+	return NULL;
+}
+
+/* Many threads, one after the other, whose default streams wait for an event; then launches */
+static void waiters(CUstream s)
+{
+	static uint32_t words[WORDS];
+	struct waiter w;
+	pthread_t thread;
+
+	DO(cuEventCreate(&w.event, CU_EVENT_DISABLE_TIMING));
+	launch(s);
+	for (int i = 0; i < 20; i++) {
+		DO(cuEventRecord(w.event, s));
+		w.stream = i % 2 ? CU_STREAM_PER_THREAD : NULL;
+		pthread_create(&thread, NULL, waits_once, &w);
+		pthread_join(thread, NULL);
+	}
+	for (int i = 0; i < 4; i++)
+		launch(s);
+	DO(cuCtxSynchronize());
+	DO(cuEventDestroy(w.event));
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("waiters: %d launches\n", launches_seen(words));
+}
+
 /* The whole context waits for a kernel, streams that come later, too. */
 static void context_waits(CUstream s)
 {
@@ -229,6 +268,38 @@ static void copies(const char *step, CUstream from, CUstream to, CUfunction kern
 	}
 	pthread_join(thread, NULL);
 	DO(cuCtxSynchronize());
+	DO(cuMemFreeHost(pinned));
+	printf("%s: %d torn\n", step, torn);
+}
+
+/* The same by a kernel whose launch is never that of a twin */
+static void original_kernels(const char *step, CUstream s, CUfunction kernel)
+{
+	CUlaunchAttribute attr = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE };
+	CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .hStream = s, .attrs = &attr, .numAttrs = 1,
+	};
+	CUdeviceptr below = memory - BYTES;
+	uint32_t blocks = BLOCKS;
+	void *params[] = { &below, &blocks }, *pinned;
+	pthread_t thread;
+	int torn = 0, i, j;
+
+	DO(cuMemHostAlloc(&pinned, BYTES, 0));
+	for (i = 0; i < 8; i++) {
+		DO(cuMemsetD32(memory, 0, WORDS));
+		DO(cuCtxSynchronize());
+		pthread_create(&thread, NULL, launches, s);
+		for (j = 0; j < 2 * TIMES; j++) {
+			DO(cuLaunchKernelEx(&config, kernel, params, NULL));
+			DO(cuMemcpyDtoHAsync(pinned, below, BYTES, s));
+			DO(cuStreamSynchronize(s));
+			torn += launches_seen(pinned) < 0;
+		}
+		pthread_join(thread, NULL);
+		DO(cuCtxSynchronize());
+	}
 	DO(cuMemFreeHost(pinned));
 	printf("%s: %d torn\n", step, torn);
 }
@@ -374,6 +445,34 @@ static void dropped(void)
 	launch(s);
 	DO(cuStreamDestroy(s));
 	by_default("default-null");
+}
+
+/* Long blocks in two streams at a time, the second ones while a third stream is captured */
+static void captured_beside(CUstream s, CUstream other)
+{
+	uint32_t n = 20000, seed = 7;
+	void *params[] = { &memory, &n, &seed };
+	CUgraph graph = NULL;
+	CUstream third;
+	CUresult rc;
+	int i;
+
+	DO(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+	for (i = 0; i < 8; i++) {
+		DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+		DO(cuStreamSynchronize(s));
+		usleep(50000);
+	}
+	DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+	DO(cuStreamBeginCapture(third, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	for (i = 0; i < 2; i++)
+		DO(cuLaunchKernel(work, BLOCKS, 1, 1, THREADS, 1, 1, 0, other, params, NULL));
+	rc = cuStreamEndCapture(third, &graph);
+	printf("captured-beside: %d\n", (int)rc);
+	if (!rc)
+		DO(cuGraphDestroy(graph));
+	DO(cuCtxSynchronize());
+	DO(cuStreamDestroy(third));
 }
 
 static void say(const char *what)
@@ -529,6 +628,75 @@ static void waiting(CUstream s)
 	DO(cuCtxSynchronize());
 }
 
+static void *frees_one(void *at)
+{
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuMemFree(*(CUdeviceptr *)at));
+	pause();
+	return NULL;
+}
+
+static void *launches_one_and_pauses(void *stream)
+{
+	launches_one(stream);
+	pause();
+	return NULL;
+}
+
+/*
+ * A thread is cancelled in a call that waits: in one that frees memory while a kernel runs, or in
+ * its first launch. Others go on as if it had been cancelled behind that.
+ */
+static void cancelled(const char *how, CUstream s)
+{
+	bool frees = !strcmp(how, "cancelled-freeing");
+	static uint32_t words[WORDS];
+	pthread_t thread;
+	CUdeviceptr at;
+
+	alarm(60);
+	DO(cuMemAlloc(&at, BYTES));
+	if (frees)
+		launch(s);
+	pthread_create(&thread, NULL, frees ? frees_one : launches_one_and_pauses,
+		       frees ? (void *)&at : s);
+	usleep(300000);
+	pthread_cancel(thread);
+	usleep(100000);
+	say("ready");
+	heard();
+	pthread_join(thread, NULL);
+	launch(s);
+	DO(cuCtxSynchronize());
+	if (!frees)
+		DO(cuMemFree(at));
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("%s: %d launches\n", how, launches_seen(words));
+	alarm(0);
+}
+
+/* Launches that each wait for their kernel by themselves, if the driver or somebody else does so */
+static void blocking_launches(CUstream s)
+{
+	CUdeviceptr device = memory;
+	int early = 0, i;
+	void *mem;
+
+	DO(cuMemHostAlloc(&mem, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, BYTES);
+	memory = (CUdeviceptr)(uintptr_t)mem;
+	launch(s);
+	DO(cuStreamSynchronize(s));
+	for (i = 2; i <= TIMES; i++) {
+		launch(s);
+		early += launches_seen(mem) != i;
+		DO(cuStreamSynchronize(s));
+	}
+	memory = device;
+	DO(cuMemFreeHost(mem));
+	printf("blocking-launches: %d early\n", early);
+}
+
 static CUfunction held;
 static uint32_t *flag;
 
@@ -571,6 +739,116 @@ static void busy(void)
 	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	DO(cuCtxSynchronize());
+	DO(cuMemFreeHost(mem));
+}
+
+static void launch_held(CUfunction f, CUdeviceptr out, uint32_t *words, CUstream s)
+{
+	CUdeviceptr at = (CUdeviceptr)(uintptr_t)words, counts = at + 4;
+	uint32_t free = 0, n = 1;
+	void *params[] = { &out, &at, &counts, &free, &n };
+
+	DO(cuLaunchKernel(f, 4, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+}
+
+/* A kernel stays on the GPU in one context, after much work in another one */
+static void busy_contexts(CUstream s)
+{
+	CUcontext other;
+	CUdeviceptr out;
+	CUfunction f;
+	CUmodule m;
+	uint32_t *words;
+	void *mem;
+
+	DO(cuMemHostAlloc(&mem, 4 * 26, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 26);
+	words = mem;
+	DO(cuCtxCreate(&other, NULL, 0, dev));
+	DO(cuModuleLoadData(&m, image));
+	DO(cuModuleGetFunction(&f, m, "held"));
+	DO(cuMemAlloc(&out, BYTES));
+	DO(cuCtxSetCurrent(ctx));
+	say("ready");
+	heard();
+	launch_held(held, memory, words, s);
+	for (int i = 0; i < 100; i++) {
+		launch(s);
+		usleep(2000);
+	}
+	DO(cuCtxSetCurrent(other));
+	launch_held(f, out, words + 13, NULL);
+	DO(cuCtxSetCurrent(ctx));
+	__atomic_store_n(words, 1, __ATOMIC_RELEASE);
+	DO(cuStreamSynchronize(s));
+	say("alone");
+	heard();
+	__atomic_store_n(words + 13, 1, __ATOMIC_RELEASE);
+	DO(cuCtxDestroy(other));
+	DO(cuMemFreeHost(mem));
+}
+
+/* A context is destroyed while a kernel in another one waits for this thread. */
+static void apart(CUstream s)
+{
+	CUcontext other = second();
+	void *mem;
+
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 13);
+	flag = mem;
+	launch_held(held, memory, flag, s);
+	say("ready");
+	heard();
+	alarm(60);
+	DO(cuCtxDestroy(other));
+	say("destroyed");
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	DO(cuStreamSynchronize(s));
+	alarm(0);
+	DO(cuMemFreeHost(mem));
+}
+
+static void *unloads(void *module)
+{
+	DO(cuCtxSetCurrent(ctx));
+	DO(cuModuleUnload(module));
+	return NULL;
+}
+
+/*
+ * A thread unloads a module, for which the driver waits for all kernels. One of them waits for
+ * another thread, which launches something first.
+ */
+static void unloading(CUstream s, CUstream other)
+{
+	static uint32_t words[WORDS];
+	pthread_t thread;
+	CUmodule unused;
+	void *mem;
+	int i;
+
+	DO(cuModuleLoadData(&unused, image));
+	for (i = 0; i < 4; i++) {
+		launch(other);
+		DO(cuStreamSynchronize(other));
+		usleep(50000);
+	}
+	DO(cuMemHostAlloc(&mem, 4 * 13, CU_MEMHOSTALLOC_DEVICEMAP));
+	memset(mem, 0, 4 * 13);
+	flag = mem;
+	launch_held(held, memory - BYTES, flag, s);
+	alarm(60);
+	pthread_create(&thread, NULL, unloads, unused);
+	usleep(200000);
+	launch(other);
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	DO(cuCtxSynchronize());
+	alarm(0);
+	DO(cuMemcpyDtoH(words, memory, BYTES));
+	printf("unloading: %d launches\n", launches_seen(words));
 	DO(cuMemFreeHost(mem));
 }
 
@@ -660,6 +938,36 @@ static void fails(CUstream s)
 	exit(0);
 }
 
+/*
+ * A kernel of a library fails, which spoils the context; after a reset it is launched again. The
+ * buffer is where something else was before.
+ */
+static void reset(void)
+{
+	static uint32_t words[WORDS];
+	CUlibrary library;
+	CUkernel kernel;
+
+	DO(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+	DO(cuLibraryGetKernel(&kernel, library, "work"));
+	work = (CUfunction)kernel;
+	for (int k = 0; k < 3; k++) {
+		for (int i = 0; i < 8; i++)
+			launch(NULL);
+		DO(cuMemcpyDtoH(words, memory, BYTES));
+		printf("reset: %d launches\n", launches_seen(words));
+		memory = 64;
+		launch(NULL);
+		printf("reset: %d\n", (int)cuCtxSynchronize());
+		DO(cuDevicePrimaryCtxReset(dev));
+		DO(cuDevicePrimaryCtxRetain(&ctx, dev));
+		DO(cuCtxSetCurrent(ctx));
+		DO(cuMemAlloc(&memory, BYTES));
+		DO(cuMemsetD32(memory, 0, WORDS));
+	}
+	exit(0);
+}
+
 /* Thread blocks from the fourth on assert that @fail is 0 */
 static const char assertion[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -728,6 +1036,8 @@ int main(int argc, char **argv)
 		DO(cuCtxSynchronize());
 		if (!strcmp(argv[i], "kernels"))
 			copies(argv[i], s, s, copyback);
+		else if (!strcmp(argv[i], "kernels-original"))
+			original_kernels(argv[i], s, copyback);
 		else if (!strcmp(argv[i], "kernels-legacy"))
 			copies(argv[i], NULL, NULL, copyback);
 		else if (!strcmp(argv[i], "copies"))
@@ -746,8 +1056,20 @@ int main(int argc, char **argv)
 			chain(argv[i]);
 		else if (!strcmp(argv[i], "context-waits"))
 			context_waits(s);
+		else if (!strncmp(argv[i], "cancelled-", 10))
+			cancelled(argv[i], s);
 		else if (!strcmp(argv[i], "waiting"))
 			waiting(s);
+		else if (!strcmp(argv[i], "apart"))
+			apart(s);
+		else if (!strcmp(argv[i], "unloading"))
+			unloading(s, blocking[0]);
+		else if (!strcmp(argv[i], "blocking-launches"))
+			blocking_launches(s);
+		else if (!strcmp(argv[i], "waiters"))
+			waiters(s);
+		else if (!strcmp(argv[i], "busy-contexts"))
+			busy_contexts(s);
 		else if (!strcmp(argv[i], "busy"))
 			busy();
 		else if (!strcmp(argv[i], "blocks"))
@@ -756,6 +1078,8 @@ int main(int argc, char **argv)
 			untracked(s, blocking[0]);
 		else if (!strcmp(argv[i], "slow-launch"))
 			slow_launch(s);
+		else if (!strcmp(argv[i], "reset"))
+			reset();
 		else if (!strcmp(argv[i], "fails"))
 			fails(s);
 		else if (!strcmp(argv[i], "asserts"))
@@ -777,6 +1101,8 @@ int main(int argc, char **argv)
 			by_default(argv[i]);
 		else if (!strncmp(argv[i], "late-", 5))
 			late(argv[i], s);
+		else if (!strcmp(argv[i], "captured-beside"))
+			captured_beside(s, blocking[0]);
 		else if (!strcmp(argv[i], "captured"))
 			captured(s);
 		else if (!strcmp(argv[i], "priorities"))

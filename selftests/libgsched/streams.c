@@ -16,6 +16,7 @@
 #include "run.h"
 #include "selftests/vgpu/sched.h"
 
+#define TIMES	16	/* as streams-app.c */
 #define APP program, "selftests/libgsched/kernels.ptx"
 
 static char program[] = BUILD "/test/libgsched/streams-app";
@@ -66,19 +67,15 @@ static void begin(uint32_t lease, uint32_t flags)
  * A launch of tier block is several calls, and others' come at any time between them: with pauses
  * in the driver between them, what they do still happens before the task or after it.
  */
-static void order(void)
+static void order(uint32_t flags, char *const *what)
 {
-	static char *const what[] = {
-		APP, "kernels", "kernels-legacy", "copies", "copies-blocking", "copies-legacy",
-		"copies-thread", "batches", "batches-legacy", "functions", NULL,
-	};
 	struct run alone, r;
 	pthread_t thread;
 
 	run(false, what, &alone);
-	ok(!alone.status && strstr(alone.text, "functions: 0 torn"), "the program alone");
+	ok(!alone.status && strstr(alone.text, ": 0 torn"), "the program alone");
 	setenv("VGPU_DELAYS", "1:500", 1);
-	begin(GSCHED_LEASE_NONE, 0);
+	begin(GSCHED_LEASE_NONE, flags);
 	evicting = true;
 	pthread_create(&thread, NULL, evict, NULL);
 	run(true, what, &r);
@@ -91,6 +88,19 @@ static void order(void)
 	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
 	   (unsigned long long)(f.cl ? f.cl->header.wings : 0));
 	fake_stop(&f);
+}
+
+static void orders(void)
+{
+	static char *const all[] = {
+		APP, "kernels", "kernels-legacy", "copies", "copies-blocking", "copies-legacy",
+		"copies-thread", "batches", "batches-legacy", "functions", NULL,
+	};
+	static char *const few[] = { APP, "kernels-original", NULL };
+
+	order(0, all);
+	/* launches that the arbiter need not know of, and whose thread blocks are timed */
+	order(GSCHED_ARB_PASS | GSCHED_ARB_REPORT | GSCHED_ARB_TIMED, few);
 }
 
 /* A kernel may have failed before its launch, of several calls, is over: the launch has not. */
@@ -113,6 +123,22 @@ static void failed_meanwhile(void)
 		fake_stop(&f);
 	}
 	unsetenv("VGPU_DELAYS");
+}
+
+/* What a reset makes good again is set up again, also where a kernel had failed. */
+static void reset_after_failure(void)
+{
+	static char *const what[] = { APP, "reset", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(!alone.status && strstr(alone.text, "8 launches"), "a reset after a kernel that fails");
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a reset after a kernel that fails");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 20, "twins before and behind it: %llu",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0);
+	fake_stop(&f);
 }
 
 /*
@@ -304,6 +330,24 @@ static void capture_dropped(void)
 	fake_stop(&f);
 }
 
+/* A task that needs more memory of ours ends no capture. */
+static void captured_beside(void)
+{
+	static char *const what[] = { APP, "captured-beside", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "captured-beside: 0"), "a capture beside launches");
+	setenv("GSCHED_RESUMABLE_ALWAYS", "1", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	unsetenv("GSCHED_RESUMABLE_ALWAYS");
+	same(&r, &alone, "a capture beside launches");
+	ok(f.cl && f.cl->header.resumable > 2, "in the resumable form: %u",
+	   f.cl ? (unsigned int)f.cl->header.resumable : 0);
+	fake_stop(&f);
+}
+
 /* Kernels of graphs that have priorities of their own; the program sees those that it gave them. */
 static void graphs(void)
 {
@@ -465,6 +509,23 @@ static void waits_without_arbiter(char *how)
 	same(&r, &alone, how);
 }
 
+/* A default stream that has waited takes one hardware queue, whichever threads used it. */
+static void threads_that_waited(void)
+{
+	static char *const what[] = { APP, "waiters", NULL };
+	struct run alone, r;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+	run(false, what, &alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	same(&r, &alone, "default streams of many threads");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 5, "twins afterwards: %llu of 5",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0);
+	fake_stop(&f);
+}
+
 /* Wings wait for whatever their context waits for, which may be the end of their own task. */
 static void context_waits(void)
 {
@@ -568,22 +629,128 @@ static void waiting(void)
 	fake_stop(&f);
 }
 
-/* The arbiter hears that a program is idle only when nothing of it runs in any stream */
-static void busy(void)
+/* All tasks may have the whole device from now on */
+static void open_windows(void)
 {
-	static char *const what[] = { APP, "busy", NULL };
+	const uint64_t whole = FAKE_SMS * GSCHED_CAPSM;
+	unsigned int i;
+
+	pthread_mutex_lock(&f.lock);
+	f.closed = false;
+	pthread_mutex_unlock(&f.lock);
+	for (i = 0; i < GSCHED_SLOTS; i++) {
+		fake_window(&f, i, whole);
+		if (f.cl->slot[i].seq)
+			fake_event(&f, GSCHED_EVENT_GROW, i, f.cl->slot[i].seq, whole);
+	}
+}
+
+/* A thread that is cancelled in one of its calls leaves nothing behind that others wait for. */
+static void cancelled(char *how)
+{
+	char *const what[] = { APP, how, NULL };
+	struct run alone, r;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	begin(GSCHED_LEASE_NONE, 0);
+	f.closed = true;
+	f.hold_rewrites = !strcmp(how, "cancelled-launching");
+	start(&r, true, what);
+	ok(says(&r, "ready\n"), "%s: a thread is cancelled", how);
+	fake_rewrite(&f);
+	open_windows();
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, how);
+	fake_stop(&f);
+}
+
+/* A launch is not held back for ever by a call that waits for what it is to release. */
+static void held_back(void)
+{
+	static char *const what[] = { APP, "unloading", NULL };
+	struct run alone, r;
+
+	run(false, what, &alone);
+	ok(strstr(alone.text, "unloading: 5 launches"), "a launch while a module is unloaded");
+	begin(GSCHED_LEASE_NONE, 0);
+	run(true, what, &r);
+	same(&r, &alone, "a launch while a module is unloaded");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 4 &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] == 2, "it is the original: %llu, %llu",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0,
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0);
+	fake_stop(&f);
+}
+
+/*
+ * Under CUDA_LAUNCH_BLOCKING a launch ends when its kernel does, however often that is evicted. The
+ * simulated driver does not wait, but twins have to end.
+ */
+static void blocking_launches(void)
+{
+	static char *const what[] = { APP, "blocking-launches", NULL };
+	pthread_t thread;
+	struct run r;
+
+	setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+	begin(GSCHED_LEASE_NONE, 0);
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, &r);
+	evicting = false;
+	pthread_join(thread, NULL);
+	unsetenv("CUDA_LAUNCH_BLOCKING");
+	ok(!r.status && !strcmp(r.text, "blocking-launches: 0 early\n"),
+	   "launches that wait for their kernels: %s", r.text);
+	ok(f.cl && f.cl->header.wings && f.cl->header.managed[GSCHED_TIER_BLOCK] == TIMES,
+	   "all are twins: %llu",
+	   f.cl ? (unsigned long long)f.cl->header.managed[GSCHED_TIER_BLOCK] : 0);
+	fake_stop(&f);
+}
+
+/* The arbiter hears that a program is idle only when nothing of it runs in any stream */
+static void busy(char *how)
+{
+	char *const what[] = { APP, how, NULL };
 	struct run r;
 
 	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE | GSCHED_ARB_REPORT);
 	start(&r, true, what);
 	ok(says(&r, "ready\n") && fake_wait(&f, &f.reports, 1), "the arbiter is told");
 	tell(&r, "1");
-	ok(says(&r, "alone\n"), "one kernel is left, in a thread's own stream");
+	ok(says(&r, "alone\n"), "one kernel is left, in a thread's own stream or another context");
 	/* long enough for the agent to say so if it took it for over */
 	usleep(300000);
 	ok(f.last_report.activity == GSCHED_ACTIVITY_BUSY, "and the program is busy (%u)",
 	   f.last_report.activity);
 	tell(&r, "1");
+	finish(&r);
+	ok(!r.status, "it ends");
+	fake_stop(&f);
+}
+
+/*
+ * To know when the program is idle somebody waits for launches that nobody looked at, in all of its
+ * contexts: whoever destroys one of these does not wait for what runs in another.
+ */
+static void busy_elsewhere(void)
+{
+	static char *const what[] = { APP, "apart", NULL };
+	struct run r;
+
+	begin(GSCHED_LEASE_FREE, GSCHED_ARB_ALONE | GSCHED_ARB_PRIVATE);
+	start(&r, true, what);
+	ok(says(&r, "ready\n") && !f.reports, "a kernel that waits for its program");
+	__atomic_fetch_or(&f.arb->header.flags, GSCHED_ARB_REPORT, __ATOMIC_RELEASE);
+	fake_event(&f, GSCHED_EVENT_BAND, 0, 0, 0);
+	ok(becomes(GSCHED_ACTIVITY_BUSY), "somebody asks");
+	/* until that has been waited for that is over */
+	usleep(200000);
+	tell(&r, "1");
+	ok(says(&r, "destroyed\n"), "another context can be destroyed");
 	finish(&r);
 	ok(!r.status, "it ends");
 	fake_stop(&f);
@@ -710,13 +877,15 @@ int main(void)
 	snprintf(shm, sizeof(shm), "/dev/shm/gsched-streams-%d", (int)getpid());
 	setenv("VGPU_NAME", shm + strlen("/dev/shm/"), 1);
 	setenv("VGPU_SMS", "8", 1);
-	order();
+	orders();
 	failed_meanwhile();
 	failed_assertion();
+	reset_after_failure();
 	priorities();
 	default_streams();
 	graphs();
 	capture_dropped();
+	captured_beside();
 	late_priorities();
 	wings();
 	queues();
@@ -724,10 +893,17 @@ int main(void)
 	waits_without_arbiter("chain");
 	waits_without_arbiter("chain-values");
 	waits_without_arbiter("chain-batches");
+	threads_that_waited();
 	context_waits();
 	queues_asked();
 	waiting();
-	busy();
+	cancelled("cancelled-freeing");
+	cancelled("cancelled-launching");
+	held_back();
+	blocking_launches();
+	busy("busy");
+	busy("busy-contexts");
+	busy_elsewhere();
 	thread_blocks();
 	busy_after_a_slow_launch();
 	busy_with_untracked_launches(GSCHED_ARB_PRIVATE);

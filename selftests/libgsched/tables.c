@@ -3,13 +3,15 @@
  * A program whose kernels call functions through its own tables: tables PTX-FILE. It takes pointers
  * out of variables, gives them to kernels in parameters, buffers and constant memory, and changes a
  * table, before the first launch and between launches. Prints hashes of what is computed; they are
- * the same however it is run. With a second argument it gets at the variables by a way that gsched
- * does not follow.
+ * the same however it is run. With "aside" as a second argument it gets at the variables by a way
+ * that gsched does not follow; with "early", before the first launch, while streams are captured or
+ * wait.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "libgsched/cuda/base/cudadrv.h"
 
 #define BLOCKS	192
@@ -104,6 +106,31 @@ static void run(const struct program *p, const char *name)
 	DO(cuMemFree(out));
 }
 
+/* No work of the program has to end for a variable's address, and no capture is disturbed. */
+static void early(const struct program *p)
+{
+	CUgraph graph = NULL;
+	uint32_t *word;
+	CUstream s;
+	void *mem;
+
+	alarm(60);
+	DO(cuMemHostAlloc(&mem, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+	word = mem;
+	*word = 0;
+	DO(cuStreamCreate(&s, CU_STREAM_DEFAULT));
+	DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	variable(p, "ops");
+	DO(cuStreamEndCapture(s, &graph));
+	DO(cuGraphDestroy(graph));
+	DO(cuStreamWaitValue32(s, (CUdeviceptr)(uintptr_t)word, 1, CU_STREAM_WAIT_VALUE_EQ));
+	variable(p, "d_mul");
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	DO(cuStreamSynchronize(s));
+	DO(cuStreamDestroy(s));
+	DO(cuMemFreeHost(mem));
+}
+
 int main(int argc, char **argv)
 {
 	FILE *f = argc > 1 ? fopen(argv[1], "r") : NULL;
@@ -125,7 +152,7 @@ int main(int argc, char **argv)
 	DO(cuKernelGetFunction(&q.step, kernel));
 	DO(cuLibraryGetKernel(&kernel, q.library, "turns"));
 	DO(cuKernelGetFunction(&q.turns, kernel));
-	if (argc > 2) {
+	if (argc > 2 && !strcmp(argv[2], "aside")) {
 		CUlibrary library = q.library;
 
 		DO(cuFuncGetModule(&q.module, q.step));
@@ -137,6 +164,10 @@ int main(int argc, char **argv)
 	DO(cuModuleLoadData(&p.module, image));
 	DO(cuModuleGetFunction(&p.step, p.module, "step"));
 	DO(cuModuleGetFunction(&p.turns, p.module, "turns"));
+	if (argc > 2) {
+		early(&p);
+		early(&q);
+	}
 	run(&p, "module");
 	run(&q, "library");
 	DO(cuLibraryUnload(q.library));

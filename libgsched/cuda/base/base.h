@@ -3,6 +3,7 @@
 #ifndef GI_BASE_H
 #define GI_BASE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
@@ -25,6 +26,23 @@ static inline uint64_t gi_now(void)
 static inline unsigned int gi_hash(const void *handle)
 {
 	return ((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 40;
+}
+
+/*
+ * Around what may be a cancellation point (pthreads(7)), where the thread holds something that
+ * others wait for. Returns the argument for gi_cancel_restore().
+ */
+static inline int gi_cancel_disable(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void gi_cancel_restore(int before)
+{
+	pthread_setcancelstate(before, &before);
 }
 
 /* A number from the environment; @otherwise if it is not set, or is not a number. */

@@ -87,19 +87,27 @@ static void record_initial(struct gi_image *image, const struct gi_ctx *cx, cons
 	image->initial = i;
 }
 
-/* Copies from the current context @cx without waiting for the program's work. NULL: it failed. */
+/*
+ * Copies from the current context @cx without waiting for the program's work. NULL: it failed. The
+ * context may have had no task, and so has no stream of ours.
+ */
 static void *copy_variable(const struct gi_ctx *cx, CUdeviceptr at, size_t size)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	void *bytes = cx && cx->client && size <= VARIABLE_MAX ? malloc(size + 1) : NULL;
+	CUstream stream;
 	CUresult rc;
 
 	if (!bytes)
 		return NULL;
 	/* this copy must not become part of a capture */
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	rc = gi_real.cuMemcpyDtoHAsync_v2(bytes, at, size, cx->clean_stream);
-	rc = rc ? rc : gi_real.cuStreamSynchronize(cx->clean_stream);
+	rc = gi_real.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	if (!rc) {
+		rc = gi_real.cuMemcpyDtoHAsync_v2(bytes, at, size, stream);
+		rc = rc ? rc : gi_real.cuStreamSynchronize(stream);
+		gi_real.cuStreamDestroy_v2(stream);
+	}
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	if (!rc)
 		return bytes;

@@ -15,6 +15,7 @@
 #define IDLE_NS		200000000	/* how long a program's work is held back for a pause */
 #define TRIES		3		/* ... for so many new kernels in a row without success */
 #define PAUSE_POLL_NS		1000000		/* poll interval for a pause of the program's own */
+#define POLL_PART		50		/* polls take one part of so many of the time */
 #define ASK_AGAIN_NS		1000000000	/* until a service that was not there is asked */
 
 struct gi_pause gi_twin_pause;
@@ -342,6 +343,24 @@ void gi_twin_image(struct gi_image *image, unsigned int arch)
 }
 
 /*
+ * A poll asks for each of the program's streams, of which there may be thousands, and may wait for
+ * an event. So do those of all functions together not take much of the launches' time.
+ */
+static bool pauses_now(struct gi_ctx *cx, uint64_t now)
+{
+	static _Atomic uint64_t next;
+	uint64_t end;
+	bool idle;
+
+	if (now < atomic_load_explicit(&next, memory_order_relaxed))
+		return false;
+	idle = gi_streams_idle(cx);
+	end = gi_now();
+	atomic_store_explicit(&next, end + (end - now) * POLL_PART, memory_order_relaxed);
+	return idle;
+}
+
+/*
  * When it loads a module, the driver waits for all of the context's work, holding a lock that every
  * other call needs: a kernel that waits for the program would deadlock. So a twin is loaded in a
  * pause only. A program that always has work in its streams is sometimes made to pause.
@@ -358,7 +377,7 @@ static bool time_to_load(struct gi_func *fn)
 		return true;
 	if (now < next ||
 	    !atomic_compare_exchange_strong(&fn->next_pause_poll, &next, now + PAUSE_POLL_NS) ||
-	    !gi_streams_idle(fn->cx))
+	    !pauses_now(fn->cx, now))
 		return false;
 	atomic_store(&fn->waited, false);
 	return true;
@@ -506,6 +525,7 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx)
 void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 {
 	struct gi_loaded *list = NULL;
+	int cancel = gi_cancel_disable();
 	struct gi_rewritten *r;
 	struct gi_image *i;
 
@@ -522,6 +542,7 @@ void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 	pthread_mutex_unlock(&gi_lock);
 	unload_twins(list, image, destroyed);
 	pthread_mutex_unlock(&unload_lock);
+	gi_cancel_restore(cancel);
 }
 
 void gi_twin_reset(void)

@@ -330,6 +330,7 @@ static struct gi_ctx *look_up_context(CUcontext handle)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_client *made = NULL;
+	int cancel = gi_cancel_disable();
 	struct gi_ctx *cx;
 
 	/* our calls must not become part of a capture */
@@ -349,6 +350,7 @@ static struct gi_ctx *look_up_context(CUcontext handle)
 		pthread_mutex_unlock(&gi_lock);
 	}
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	gi_cancel_restore(cancel);
 	return cx;
 }
 
@@ -396,4 +398,6 @@ void gi_ctx_forget(struct gi_ctx *cx)
 void gi_context_reset(void)
 {
 	contexts = NULL;
+	/* a launch looks at the client's pages first, which the child does not have */
+	gi_last = (struct gi_last){ 0 };
 }

@@ -58,6 +58,8 @@ struct gi_ctx {
 	_Atomic(struct gi_client *) client;	/* set once; NULL: nothing here is managed yet */
 	_Atomic int prepared;		/* enum gi_prepared, of the fields down to wing_stream */
 	bool owns_pages;		/* the pages were registered in this context */
+	bool ending;			/* gi_lock: about to be destroyed */
+	bool counted_wait;		/* stream.c: its legacy stream is in gi_streams_waiting */
 	CUdeviceptr arb, cl, control;
 	CUdeviceptr ranges;		/* GSCHED_SLOTS areas; 0: none */
 	/* pinned: GSCHED_SLOTS clean blocks, then a struct gsr_save */
@@ -267,7 +269,7 @@ CUresult gi_green_stream_create(CUstream *stream, CUgreenCtx green, unsigned int
 /* The program is about to destroy it. true: with a capture that is counted in gi_hot.captures. */
 bool gi_stream_ending(CUstream handle);
 /* Removes the streams of a context. */
-void gi_streams_forget(const struct gi_ctx *cx);
+void gi_streams_forget(struct gi_ctx *cx);
 void gi_stream_reset(void);				/* after fork */
 
 /* Held while a call enqueues work into a stream */
@@ -308,8 +310,8 @@ void gi_sync_end(uint64_t began);
 
 /*
  * The number of streams that have waited for an event or a word. Like a done gate, this may block a
- * hardware queue, and it may depend on a task that needs a wing. The default stream counts once per
- * thread, for good.
+ * hardware queue, and it may depend on a task that needs a wing. A thread's own default stream
+ * counts once, until the thread ends.
  */
 extern _Atomic unsigned int gi_streams_waiting;
 /* Counts it; true: the first time. */

@@ -42,6 +42,8 @@ _Atomic unsigned int gi_streams_waiting;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost; protects the table */
 static struct gi_stream *buckets[BUCKETS];
 static struct gi_stream *spare;		/* never freed: another thread's call may still use one */
+static pthread_key_t waits_key;	/* set: the thread's own default stream is counted as waiting */
+static bool waits_end;			/* the key exists */
 static _Atomic int enqueuing;		/* calls under way that enqueue work */
 static _Atomic bool enqueue_held;		/* such calls must wait */
 
@@ -207,12 +209,15 @@ bool gi_stream_ending(CUstream handle)
 	return capturing;
 }
 
-void gi_streams_forget(const struct gi_ctx *cx)
+void gi_streams_forget(struct gi_ctx *cx)
 {
 	struct gi_stream **at;
 	unsigned int i;
 
 	pthread_mutex_lock(&lock);
+	if (cx->counted_wait)
+		atomic_fetch_sub(&gi_streams_waiting, 1);
+	cx->counted_wait = false;
 	for (i = 0; i < BUCKETS; i++)
 		for (at = &buckets[i]; *at;) {
 			if ((*at)->cx != cx) {
@@ -242,6 +247,8 @@ void gi_stream_reset(void)
 	atomic_store(&enqueue_held, false);
 	atomic_store(&gi_hot.ordered, false);
 	atomic_store(&gi_streams_waiting, 0);
+	if (waits_end)
+		pthread_setspecific(waits_key, NULL);
 }
 
 /* ---- order ---- */
@@ -249,16 +256,15 @@ void gi_stream_reset(void)
 /* Waits between two polls of a word, which others hold for a few calls of the driver. */
 static void spin_or_sleep(unsigned int round)
 {
-	int state;
+	int cancel;
 
 	if (round < 50) {
 		sched_yield();
 		return;
 	}
-	/* a thread that is cancelled here would never release what it holds */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	cancel = gi_cancel_disable();
 	usleep(20);
-	pthread_setcancelstate(state, &state);
+	gi_cancel_restore(cancel);
 }
 
 static void share_word(_Atomic uint32_t *word)
@@ -658,19 +664,42 @@ void gi_stream_copied(CUstream to, CUstream from)
 	pthread_mutex_unlock(&lock);
 }
 
+/* The thread's own default stream goes with it. */
+static void end_waits(void *counted)
+{
+	atomic_fetch_sub(&gi_streams_waiting, 1);
+}
+
+static void make_waits_key(void)
+{
+	waits_end = !pthread_key_create(&waits_key, end_waits);
+}
+
+/* @lock is held. true: the thread's own default stream is counted for the first time. */
+static bool count_own_wait(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_waits_key);
+	return waits_end && !pthread_getspecific(waits_key) &&
+	       !pthread_setspecific(waits_key, &waits_key);
+}
+
 bool gi_stream_count_wait(CUstream stream)
 {
-	static __thread bool mine;	/* the thread has counted the default streams */
 	struct gi_stream *s = gi_is_default(stream) ? NULL : get_stream(stream);
-	bool first;
+	struct gi_ctx *cx = gi_is_default(stream) ? gi_current_now() : NULL;
+	bool first = false;
 
 	pthread_mutex_lock(&lock);
 	if (s) {
 		first = s->handle == stream && !s->counted_wait;
 		s->counted_wait = s->counted_wait || first;
-	} else {
-		first = gi_is_default(stream) && !mine;
-		mine = mine || first;
+	} else if (stream == CU_STREAM_PER_THREAD) {
+		first = count_own_wait();
+	} else if (cx) {
+		first = !cx->counted_wait;
+		cx->counted_wait = true;
 	}
 	if (first)
 		atomic_fetch_add(&gi_streams_waiting, 1);

@@ -462,7 +462,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev)
 	GI_ENTER();
 	rc = gi_real.cuDevicePrimaryCtxRetain(context, dev);
 	if (!rc)
-		gi_primary_retained(dev);
+		gi_primary_retained(dev, *context);
 	return rc;
 }
 

@@ -174,7 +174,8 @@ static void finish_sample(struct gi_client *c, struct gi_ctx *cx, const struct g
 		gi_blocks_unmeasured(c);
 }
 
-CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l)
+CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+			  CUresult (*forward)(const struct gi_launch *l))
 {
 	/* another thread may begin a capture at any moment; our calls must not invalidate it */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -185,19 +186,19 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 
 	if (!l->fn) {
 		gi_blocks_unmeasured(c);
-		return l->forward(l);
+		return forward(l);
 	}
 	if ((atomic_fetch_sub_explicit(&b->countdown, 1, memory_order_relaxed) - 1 < 2 * STRIDE &&
 	     now < atomic_load_explicit(&b->sampled_at, memory_order_relaxed) + STRIDE_NS) ||
 	    pthread_mutex_trylock(&b->lock))
-		return l->forward(l);
+		return forward(l);
 	atomic_store_explicit(&b->countdown, draw_stride(b), memory_order_relaxed);
 	atomic_store_explicit(&b->sampled_at, now, memory_order_relaxed);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	reap_samples(c, b);
 	i = gi_flight_begin(&b->flights, cx, l->stream);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	rc = l->forward(l);
+	rc = forward(l);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	if (i >= 0 && !rc)
 		finish_sample(c, cx, l, i);

@@ -24,8 +24,9 @@ static inline bool gi_blocks_asked(const struct gi_client *c)
 	return gi_load(&c->arb->header.flags) & GSCHED_ARB_TIMED;
 }
 
-/* Makes the launch, possibly as a sample. The stream is not being captured. */
-CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l);
+/* Makes the launch by @forward, possibly as a sample. The stream is not being captured. */
+CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
+			  CUresult (*forward)(const struct gi_launch *l));
 
 /* Makes the next launch that comes here a sample; returns how many others may pass before it. */
 unsigned int gi_blocks_stride(struct gi_client *c);

@@ -177,8 +177,11 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 	op.writeValue.address = s->arg.stat + offsetof(struct gsched_cl_slot, retired);
 	op.writeValue.value = s->seq;
 	rc = gi_real.cuStreamBatchMemOp_v2(l->stream, 1, &op, 0);
-	if (rc)
+	if (rc) {
 		gi_debug("the end of a launch cannot be marked (error %d)", rc);
+		/* nobody would ever hear of it: as above */
+		gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -705,6 +708,18 @@ static void load_captured(const struct gi_launch *l, struct gi_ctx *cx, const st
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
+/* Under CUDA_LAUNCH_BLOCKING the driver has waited for the first workers, not for wings. */
+static CUresult wait_for_task(CUstream stream)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUresult rc;
+
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	rc = gi_real.cuStreamSynchronize(stream);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	return rc;
+}
+
 /*
  * Launches a task of its own: slot, then lease or grant, then launch. *@refused: it cannot be a
  * twin now, and nothing was launched; the candidate's bound references have been released.
@@ -784,10 +799,11 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 	s->window_since = s->launch_ns;
 	if (form) {
 		inside = gi_twin_launch_begin(c, s, l->stream);
-		clean = gi_control_claim(cx, slot);
-		set_carveout(c, s);
+		clean = inside && gi_control_claim(cx, slot);
+		if (inside)
+			set_carveout(c, s);
 		rc = clean ? launch_twin(l, s, slot, &launched, &failed) : CUDA_ERROR_NOT_READY;
-		if (rc)
+		if (rc && inside)
 			gi_twin_launch_end(inside);
 	} else {
 		rc = launch_original(l, s);
@@ -801,7 +817,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 			 */
 		if (launched) {
 			gi_slot_lose(c, slot);
-			return failed ? CUDA_SUCCESS : rc;
+			return failed && !c->launch_blocking ? CUDA_SUCCESS : rc;
 		}
 		if (clean)
 			gi_control_release(cx, slot);
@@ -821,7 +837,7 @@ static CUresult launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct
 		gi_twin_launch_end(inside);
 	if (agent_comes_late(c, s))
 		gi_agent_wake(c);
-	return CUDA_SUCCESS;
+	return form && c->launch_blocking ? wait_for_task(l->stream) : CUDA_SUCCESS;
 }
 
 /*
@@ -833,7 +849,7 @@ static CUresult pass_on(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 {
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 	if (gi_blocks_asked(c) && !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed))
-		return gi_blocks_launch(c, cx, l);
+		return gi_blocks_launch(c, cx, l, forward_shared);
 	return forward_passing(l, cx, c, k);
 }
 
@@ -852,7 +868,7 @@ static CUresult launch_direct(const struct gi_launch *l, struct gi_ctx *cx, stru
 	graph = l->graph ? gi_graph_get(l->graph) : NULL;
 	batch = gi_pace_enter(c, cx, l, graph, fn, true);
 	rc = pass_on(l, cx, c, &none);
-	gi_pace_leave(c, cx, l, batch, !rc);
+	gi_pace_leave(c, cx, l, batch, !rc, true);
 	gi_graph_put(graph);
 	gi_func_put(fn);
 	return rc;
@@ -902,7 +918,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 		batch = gi_pace_enter(c, cx, l, k->graph, k->fn, !k->form);
 	rc = passing ? pass_on(l, cx, c, k) : launch_task(l, cx, c, k, refused);
 	if (pace)
-		gi_pace_leave(c, cx, l, batch, !rc);
+		gi_pace_leave(c, cx, l, batch, !rc, passing);
 	return rc;
 }
 
@@ -972,12 +988,16 @@ CUresult gi_launch(const struct gi_launch *l)
 	struct gi_ctx *cx = gi_current_now();
 	struct gi_client *c = cx ? cx->client : NULL;
 	CUresult rc;
+	int cancel;
 
 	if (!c || atomic_load_explicit(&c->exiting, memory_order_relaxed))
 		return l->forward(l);
+		/* it takes locks, holds slots and streams, and calls the driver meanwhile */
+	cancel = gi_cancel_disable();
 		/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? launch_unmanaged(l, cx) : launch_managed(l, cx, c);
 	atomic_fetch_sub(&c->inside, 1);
+	gi_cancel_restore(cancel);
 	return rc;
 }

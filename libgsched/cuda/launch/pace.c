@@ -24,6 +24,7 @@
 #define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
 #define UNTRACKED_MAX	64	/* direct launches from one tracked launch to the next */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
+#define UNRECORDED	UINT64_MAX	/* instead of a batch: its time is charged already */
 
 bool gi_pace_new(struct gi_client *c)
 {
@@ -597,7 +598,6 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	const bool overlapping = overlaps_neighbour(l, original);
 	struct capture_mode mode = { 0 };
 	struct gi_pacer *p = c->pacer;
-	int cancel, unused;
 	useconds_t nap;
 	bool goes, unseen;
 
@@ -606,8 +606,6 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	if (batch)
 		return batch;
 	gi_ctx_words(cx);
-	/* a launch must not become a cancellation point */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (;;) {
 		/* while this launch waits, a capture may begin, and the flags may change */
 		relax_capture(&mode);
@@ -625,12 +623,14 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		goes = atomic_load(&c->gone) || atomic_load(&c->stop) ||
 		       may_go(c, p, cx, l, shared, l->dependent && !since ? IN_FLIGHT_NS : 0,
 			      bound, now, &open_since, &nap);
-		if (goes && unseen)
+		if (goes && unseen) {
 			charge_unrecorded(c, p, key, now);
-		else if (goes)
+			batch = UNRECORDED;
+		} else if (goes) {
 			batch = join_batch(p, cx, l, key, original, bound, now);
-		else if (p->open)
+		} else if (p->open) {
 			close_batch(p);
+		}
 		pthread_mutex_unlock(&p->lock);
 		if (goes)
 			break;
@@ -642,7 +642,6 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 		usleep(nap);
 	}
 	restore_capture(&mode);
-	pthread_setcancelstate(cancel, &unused);
 	if (since) {
 		atomic_fetch_sub(&p->held_launches, 1);
 		__atomic_fetch_add(&c->cl->header.held_ns, now - since, __ATOMIC_RELAXED);
@@ -652,13 +651,13 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 
 /*
  * An event is recorded only on the stream of the launch that was just made: any other stream may
- * have been destroyed.
+ * have been destroyed. false: there should be one, but the batch has events on too many others.
  */
-static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
+static bool record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream, uint64_t id,
 			struct capture_mode *mode)
 {
 	bool full = b->launches >= b->target || atomic_load(&p->last_ns) - b->opened_ns > MARK_NS,
-		known = false;
+		known = false, good = true;
 	bool open = p->open && b == last_batch(p);
 	unsigned int i;
 
@@ -666,20 +665,24 @@ static void record_tail(struct gi_pacer *p, struct gi_batch *b, CUstream stream,
 		known = b->stream[i] == id;
 	if (full || !open || !known || b->unmarked_ns >= TAIL_NS) {
 		relax_capture(mode);
-		if (record_end(b, stream, id)) {
+		good = record_end(b, stream, id);
+		if (good) {
 			b->unmarked_ns = 0;
 			b->tail_ns = 0;
 		}
 	}
 	if (open && (full || b->streams == GI_BATCH_STREAMS))
 		close_batch(p);
+	return good;
 }
 
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		   uint64_t batch, bool launched)
+		   uint64_t batch, bool launched, bool passed)
 {
 	struct gi_pacer *p = c->pacer;
 	struct capture_mode mode = { 0 };
+	/* all batches may be another context's; tasks are seen in their slots */
+	bool tracked = batch || !launched || !passed;
 	struct gi_batch *b;
 	unsigned int i;
 
@@ -692,13 +695,16 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		b->entered--;
 		judge_sample(b, &mode);
 		if (launched)
-			record_tail(p, b, l->stream, gi_stream_id(cx, l->stream), &mode);
+			tracked = record_tail(p, b, l->stream, gi_stream_id(cx, l->stream),
+					      &mode) || !passed;
 		else
 			b->launches--;
 		release_sample(p, b);
 	}
 	pthread_mutex_unlock(&p->lock);
 	restore_capture(&mode);
+	if (!tracked)
+		atomic_fetch_add(&c->untracked, 1);
 	/* the next launches may be direct */
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
 		atomic_store(&c->track_at, atomic_load(&c->untracked) +
@@ -708,9 +714,42 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 }
 
 /*
- * Untracked launches left no event. A thread waits once for all contexts that the client has now.
- * It must not disturb a stream capture, so it waits for the end of captures first.
+ * The wait must not disturb a stream capture, so it begins after the end of captures. false: the
+ * context is, or will be, destroyed. Otherwise that waits for the end of this.
  */
+static bool wait_in_context(struct gi_client *c, CUcontext handle)
+{
+	const struct gi_ctx *cx;
+	uint64_t began;
+	bool there;
+
+	for (;;) {
+		began = gi_sync_begin();
+		pthread_mutex_lock(&gi_lock);
+		cx = gi_ctx_find(handle);
+		there = cx && cx->client == c && !cx->ending;
+		if (there && began)
+			c->pacer->waiting_in = handle;
+		pthread_mutex_unlock(&gi_lock);
+		if (!there) {
+			gi_sync_end(began);
+			return false;
+		}
+		if (began)
+			break;
+		usleep(HOLD_US);
+	}
+	if (!gi_real.cuCtxSetCurrent(handle))
+		gi_real.cuCtxSynchronize();
+	gi_sync_end(began);
+	gi_real.cuCtxSetCurrent(NULL);
+	pthread_mutex_lock(&gi_lock);
+	c->pacer->waiting_in = NULL;
+	pthread_mutex_unlock(&gi_lock);
+	return true;
+}
+
+/* Untracked launches left no event. A thread waits for all contexts that the client has now. */
 static void *wait_for_untracked(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -724,7 +763,7 @@ static void *wait_for_untracked(void *arg)
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
 	for (cx = gi_ctx_next(NULL); cx && n < WAIT_CONTEXTS; cx = gi_ctx_next(cx))
-		if (cx->client == c)
+		if (cx->client == c && !cx->ending)
 			contexts[n++] = cx->handle;
 	pthread_mutex_unlock(&gi_lock);
 	/*
@@ -732,25 +771,11 @@ static void *wait_for_untracked(void *arg)
 	 * this loop is on the GPU.
 	 */
 	for (i = 0; untracked = atomic_load(&c->untracked),
-	     atomic_load(&c->unpaced) && i < UNPACED_NAPS && !atomic_load(&c->pacer->dropping); i++)
+	     atomic_load(&c->unpaced) && i < UNPACED_NAPS; i++)
 		usleep(HOLD_US);
 	whole = !atomic_load(&c->unpaced);
-	for (i = 0; i < n; i++) {
-		bool current = !gi_real.cuCtxSetCurrent(contexts[i]);
-		uint64_t began;
-
-		while (!(began = gi_sync_begin()) && !atomic_load(&c->pacer->dropping))
-			usleep(HOLD_US);
-		/* the thread that destroys a context may be the one that captures */
-		if (!began) {
-			whole = false;
-			continue;
-		}
-		if (current)
-			gi_real.cuCtxSynchronize();
-		gi_sync_end(began);
-	}
-	gi_real.cuCtxSetCurrent(NULL);
+	for (i = 0; i < n; i++)
+		whole = wait_in_context(c, contexts[i]) && whole;
 	/* otherwise the next thread waits for the rest */
 	if (whole)
 		atomic_store(&c->pacer->untracked_done, untracked);
@@ -890,11 +915,17 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 {
 	struct gi_pacer *p = c->pacer;
 
-	/* the thread waits for the same work that destroying the context would */
-	atomic_fetch_add(&p->dropping, 1);
-	while (atomic_load(&p->waiting_untracked))
+	/*
+	 * There the thread waits for the same work that destroying the context would; work in other
+	 * contexts may last until the program ends it.
+	 */
+	pthread_mutex_lock(&gi_lock);
+	for (cx->ending = true; p->waiting_in == cx->handle;) {
+		pthread_mutex_unlock(&gi_lock);
 		usleep(HOLD_US);
-	atomic_fetch_sub(&p->dropping, 1);
+		pthread_mutex_lock(&gi_lock);
+	}
+	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_lock(&p->lock);
 	forget_word(p, cx);
 	if (p->open && batch_at(p, p->pending)->cx == cx)

@@ -71,7 +71,6 @@ struct gi_pacer {
 	unsigned int next_victim;		/* evictions from @known: chooses the next victim */
 	_Atomic unsigned int in_flight;	/* pending and open batches, read by the agent */
 	_Atomic unsigned int held_launches;	/* launches that wait */
-	_Atomic unsigned int dropping;	/* threads that want to destroy a context */
 	_Atomic uint64_t last_ns;	/* host clock of the last tracked launch */
 	/* host clock: estimated end of launches without an event */
 	_Atomic uint64_t unrecorded_until;
@@ -80,6 +79,7 @@ struct gi_pacer {
 	uint32_t *waiting_word;
 	_Atomic bool watching;		/* the agent may be using @waiting_word */
 	_Atomic bool waiting_untracked;	/* a thread waits for untracked launches */
+	CUcontext waiting_in;		/* gi_lock: in this context now */
 	/* the first so many of gi_client.untracked have ended */
 	_Atomic uint32_t untracked_done;
 	uint32_t last_untracked;	/* the agent's: gi_client.untracked when it last changed, */
@@ -90,15 +90,15 @@ bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 
 /*
  * Bracket the driver's call of a launch that the arbiter wants paced. gi_pace_enter() waits as long
- * as it has to and returns the number of the launch's batch, or 0, for gi_pace_leave() in the same
- * thread. @graph: the graph, NULL if it is none or unknown. @fn: the kernel, NULL likewise.
- * @shared: the launch is subject to the group's share of time, because it is an original, which no
- * window confines.
+ * as it has to and returns the number of the launch's batch, or that it has none, for
+ * gi_pace_leave() in the same thread. @graph: the graph, NULL if it is none or unknown. @fn: the
+ * kernel, NULL likewise. @shared: the launch is subject to the group's share of time, because it is
+ * an original, which no window confines. @passed: it has no slot.
  */
 uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       const struct gi_graph *graph, const struct gi_func *fn, bool shared);
 void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
-		   uint64_t batch, bool launched);
+		   uint64_t batch, bool launched, bool passed);
 
 /*
  * Lets the GPU continue if a measured launch takes too long to arrive. The agent calls this before

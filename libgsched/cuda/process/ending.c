@@ -36,15 +36,18 @@ void gi_unloading(void *handle)
 	struct gi_image *image = gi_image_take(handle);
 	uint64_t until = gi_now() + IMAGE_NS;
 	bool over = true;
+	int cancel;
 
 	if (!image)
 		return;
+	cancel = gi_cancel_disable();
 	/* a launch that looked up a function earlier may have no task yet */
 	do {
 		over = drain_all(image, until) && over;
 	} while (over && gi_now() < until && !gi_image_unused(image) && !usleep(50));
 	/* twins that may still run stay loaded */
 	gi_image_drop(image, !over);
+	gi_cancel_restore(cancel);
 }
 
 /*
@@ -55,6 +58,7 @@ void gi_unloading(void *handle)
 static void tear_down_context(struct gi_ctx *cx)
 {
 	struct gi_client *c = cx->client;
+	int cancel = gi_cancel_disable();
 	struct gi_waiting w = { 0 };
 	CUcontext before = NULL;
 	bool entered, shared;
@@ -102,6 +106,7 @@ static void tear_down_context(struct gi_ctx *cx)
 	gi_wait_end(&w);
 	gi_real.cuCtxSetCurrent(before);
 	free(cx);
+	gi_cancel_restore(cancel);
 }
 
 static void tear_down_handle(CUcontext handle)
@@ -123,27 +128,29 @@ void gi_ctx_ending(CUcontext handle)
 
 /*
  * Primary contexts are counted: our part is torn down before the driver's last release. A reset
- * ends what was retained before it. Too low a count costs time only: contexts are set up again.
+ * ends what was retained before it. Too low a count costs time only: contexts are set up again. One
+ * that a kernel has spoiled can be reset, but not retained, nor asked for its state.
  */
 #define DEVICES	64
 static int retained[DEVICES];			/* gi_lock */
-static CUcontext primary[DEVICES];
+static CUcontext primary[DEVICES];		/* the latest; gi_lock */
 
-void gi_primary_retained(CUdevice dev)
+void gi_primary_retained(CUdevice dev, CUcontext handle)
 {
 	if (dev < 0 || dev >= DEVICES)
 		return;
 	pthread_mutex_lock(&gi_lock);
 	retained[dev]++;
+	primary[dev] = handle;
 	pthread_mutex_unlock(&gi_lock);
 }
 
 bool gi_primary_ending(CUdevice dev, bool reset)
 {
-	CUcontext handle = NULL;
+	CUcontext handle, known;
+	bool last_one, held;
 	unsigned int flags;
 	int active = 0;
-	bool last_one;
 
 	if (dev < 0 || dev >= DEVICES)
 		return false;
@@ -153,27 +160,39 @@ bool gi_primary_ending(CUdevice dev, bool reset)
 		retained[dev] = 0;
 	else if (retained[dev])
 		retained[dev]--;
+	known = primary[dev];
 	pthread_mutex_unlock(&gi_lock);
-	if (!last_one || gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) || !active)
+	if (!last_one || (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active))
 		return false;
-	if (gi_real.cuDevicePrimaryCtxRetain(&handle, dev))
+	held = !gi_real.cuDevicePrimaryCtxRetain(&handle, dev);
+	if (!held)
+		handle = known;
+	if (!handle)
 		return false;
 	tear_down_handle(handle);
-	gi_real.cuDevicePrimaryCtxRelease_v2(dev);
+	if (held)
+		gi_real.cuDevicePrimaryCtxRelease_v2(dev);
+	pthread_mutex_lock(&gi_lock);
 	primary[dev] = handle;
+	pthread_mutex_unlock(&gi_lock);
 	return true;
 }
 
 void gi_primary_ended(CUdevice dev)
 {
 	unsigned int flags;
+	CUcontext handle;
 	int active = 0;
 
+	pthread_mutex_lock(&gi_lock);
+	handle = primary[dev];
+	pthread_mutex_unlock(&gi_lock);
 	if (!gi_real.cuDevicePrimaryCtxGetState(dev, &flags, &active) && !active)
-		gi_images_drop(primary[dev]);
+		gi_images_drop(handle);
 }
 
 void gi_primary_reset(void)
 {
 	memset(retained, 0, sizeof(retained));
+	memset(primary, 0, sizeof(primary));
 }

@@ -25,7 +25,7 @@ void gi_agent_stop(struct gi_client *c, uint64_t timeout_ns);	/* for good; takes
 /* ending.c */
 void gi_unloading(void *handle);	/* before the driver unloads it: its tasks end first */
 void gi_ctx_ending(CUcontext handle);	/* before it is destroyed: its tasks end, streams go */
-void gi_primary_retained(CUdevice dev);
+void gi_primary_retained(CUdevice dev, CUcontext handle);
 bool gi_primary_ending(CUdevice dev, bool reset);	/* true: gi_primary_ended() must follow */
 void gi_primary_ended(CUdevice dev);
 void gi_primary_reset(void);				/* after fork */

@@ -15,7 +15,8 @@
  *   if there is a task or a barrier there, launches on the blocking streams are too.
  * - Other streams are assumed to be used by one thread at a time.
  * A launch that was held back for long precedes calls that begin later; otherwise several threads
- * that copy all the time could starve it.
+ * that copy all the time could starve it. Where even that does not help the original is launched,
+ * which needs no wing: what the call waits for may wait for what the launching thread does next.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -23,6 +24,7 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
+#define HELD_NS		1000000000	/* most time that a launch is held back */
 #define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
 
 static _Atomic bool twins_launched;	/* before that, no call has anything to wait for */
@@ -54,10 +56,19 @@ static bool is_quiescent(struct gi_client *c)
 		!atomic_load(&c->tasks->launching_unordered) && !wings_needed(c, GI_ORDER_NONE);
 }
 
+/* Launches or calls may be held back meanwhile, for as long as this thread says */
+static void nap(void)
+{
+	int cancel = gi_cancel_disable();
+
+	usleep(NAP_US);
+	gi_cancel_restore(cancel);
+}
+
 static void spin_or_sleep(unsigned int *round)
 {
 	if (++*round > SPINS)
-		usleep(NAP_US);
+		nap();
 }
 
 bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t ns)
@@ -123,7 +134,10 @@ _Atomic int *gi_twin_launch_begin(struct gi_client *c, struct gi_slot *s, CUstre
 			overdue = true;
 			atomic_fetch_add(&t->overdue, 1);
 		}
-		usleep(NAP_US);
+		inside = NULL;
+		if (gi_now() - since > HELD_NS)
+			break;
+		nap();
 	}
 	if (overdue)
 		atomic_fetch_sub(&t->overdue, 1);
@@ -137,11 +151,11 @@ static void yield_to_overdue(struct gi_client *c)
 
 	if (!atomic_load(&c->tasks->overdue))
 		return;
-		/* bounded, because the launching thread may have been cancelled */
+		/* bounded, because it may wait for this thread in another way */
 	for (until = gi_now() + SPARE_NS; gi_now() < until;) {
 		if (!atomic_load(&c->tasks->overdue) || agent_stopped(c))
 			return;
-		usleep(NAP_US);
+		nap();
 	}
 }
 
@@ -234,7 +248,7 @@ void gi_gate_spare_queue(struct gi_client *c)
 			return;
 		if (!gi_reap(c))
 			gi_agent_wake(c);
-		usleep(NAP_US);
+		nap();
 	}
 }
 
@@ -271,6 +285,14 @@ static bool is_captured(CUstream stream)
 		status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
+/* Its end has something to undo, so the thread must come there. */
+static void has_to_end(struct gi_waiting *w, struct gi_client *c)
+{
+	w->c = c;
+	if (c)
+		w->cancel = gi_cancel_disable();
+}
+
 static void wait_stream_begin(struct gi_waiting *w, struct gi_client *c, CUstream stream)
 {
 	struct gi_tasks *t = c->tasks;
@@ -283,7 +305,7 @@ static void wait_stream_begin(struct gi_waiting *w, struct gi_client *c, CUstrea
 		wait_stream(c, stream);
 		return;
 	}
-	w->c = c;
+	has_to_end(w, c);
 	yield_to_overdue(c);
 	if (w->order == GI_ORDER_LEGACY) {
 		atomic_fetch_add(&t->legacy_barriers, 1);
@@ -349,7 +371,7 @@ static void wait_all_begin(struct gi_waiting *w)
 	struct gi_client *c;
 	unsigned int place;
 
-	w->c = gi_client_next(NULL);
+	has_to_end(w, gi_client_next(NULL));
 	for (c = w->c, place = 0; c && place < 64; c = c->next, place++)
 		if (needs_wait(c))
 			wait_device_begin(w, c, place);
@@ -380,7 +402,7 @@ void gi_wait_begin(struct gi_waiting *w, enum gi_waits how, CUstream stream)
 		wait_stream_begin(w, c, stream);
 		return;
 	}
-	w->c = c;
+	has_to_end(w, c);
 	wait_device_begin(w, c, 0);
 }
 
@@ -399,7 +421,7 @@ void gi_wait_begin_memory(struct gi_waiting *w, CUdeviceptr at)
 		c = gi_client_next(c);
 	if (!needs_wait(c))
 		return;
-	w->c = c;
+	has_to_end(w, c);
 	wait_device_begin(w, c, 0);
 }
 
@@ -411,14 +433,13 @@ void gi_wait_end(struct gi_waiting *w)
 		atomic_fetch_sub(&early_calls, 1);
 	if (!w->c)
 		return;
-	if (w->how == GI_WAITS_STREAM) {
+	if (w->how == GI_WAITS_STREAM)
 		wait_stream_end(w);
-		return;
-	}
 	for (c = w->c; c && w->quiesced; c = c->next, w->quiesced >>= 1, w->released >>= 1) {
 		if (w->released & 1)
 			atomic_fetch_sub(&c->tasks->released, 1);
 		if (w->quiesced & 1)
 			atomic_fetch_sub(&c->tasks->quiescing, 1);
 	}
+	gi_cancel_restore(w->cancel);
 }

@@ -207,11 +207,19 @@ void gi_pass(struct gi_client *c)
 
 bool gi_reap(struct gi_client *c)
 {
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	int cancel;
+
 	if (pthread_mutex_trylock(&c->lock))
 		return false;
+	cancel = gi_cancel_disable();
+	/* a thread of the program: what it or another one captures is not to end by our queries */
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	/* allowed even after the agent has stopped: the caller may call the driver */
 	gi_pass(c);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_unlock(&c->lock);
+	gi_cancel_restore(cancel);
 	return true;
 }
 
@@ -220,6 +228,8 @@ void (*gi_agent_lost)(struct gi_client *c);
 void gi_agent_wake(struct gi_client *c)
 {
 	uint64_t one = 1;
+	ssize_t written;
+	int cancel;
 
 	atomic_store(&c->tasks->idle, false);
 	atomic_store(&c->tasks->next_pass, 0);
@@ -228,7 +238,10 @@ void gi_agent_wake(struct gi_client *c)
 			gi_agent_lost(c);
 		return;
 	}
-	if (write(c->tasks->wake, &one, sizeof(one)) < 0)
+	cancel = gi_cancel_disable();
+	written = write(c->tasks->wake, &one, sizeof(one));
+	gi_cancel_restore(cancel);
+	if (written < 0)
 		return;
 }
 
@@ -267,6 +280,7 @@ bool gi_tasks_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *ima
 		    uint64_t timeout_ns)
 {
 	uint64_t until = gi_now() + timeout_ns, mask;
+	int cancel = gi_cancel_disable();
 	bool busy;
 
 	for (;;) {
@@ -285,10 +299,10 @@ bool gi_tasks_drain(struct gi_client *c, struct gi_ctx *cx, struct gi_image *ima
 				give_up_task(c, s, __builtin_ctzll(mask));
 		}
 		pthread_mutex_unlock(&c->lock);
-		if (!busy)
-			return true;
-		if (gi_now() > until)
-			return false;
+		if (!busy || gi_now() > until)
+			break;
 		usleep(50);
 	}
+	gi_cancel_restore(cancel);
+	return !busy;
 }

@@ -45,6 +45,18 @@ static struct gi_save *find_area(struct gi_ctx *cx, size_t size)
 	return size > cx->save_max || cx->saved > cx->save_max - size ? NULL : unused;
 }
 
+/* Another stream may be captured meanwhile, by any thread: this must not end its capture. */
+static bool allocate(struct gi_save *save, size_t size)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUresult rc;
+
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	rc = gi_real.cuMemAlloc_v2(&save->memory, size);
+	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
+	return !rc;
+}
+
 void gi_save_take(struct gi_slot *s, size_t size)
 {
 	struct gi_ctx *cx = s->cx;
@@ -62,7 +74,7 @@ void gi_save_take(struct gi_slot *s, size_t size)
 		cx->saved += size;
 	}
 	pthread_mutex_unlock(&cx->save_lock);
-	if (fresh && gi_real.cuMemAlloc_v2(&save->memory, size)) {
+	if (fresh && !allocate(save, size)) {
 		pthread_mutex_lock(&cx->save_lock);
 		*save = (struct gi_save){ .state = GI_SAVE_FREE };
 		cx->saved -= size;

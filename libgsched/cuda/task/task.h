@@ -220,6 +220,7 @@ struct gi_waiting {
 	enum gi_order order;
 	uint64_t released;		/* mask, likewise */
 	bool early;			/* the program had launched no twin when the call began */
+	int cancel;			/* if @c is not NULL */
 };
 
 /* Bracket such a call, in the current context. @stream: for GI_WAITS_STREAM. */
@@ -231,8 +232,8 @@ void gi_wait_end(struct gi_waiting *w);
 bool gi_wait_needed(void);
 
 /*
- * Bracket the launch of a twin. enter waits while such launches are held back, and returns the
- * argument for leave.
+ * Bracket the launch of a twin. begin waits while such launches are held back, and returns the
+ * argument for end; NULL: this takes too long, and the original is to be launched, without end.
  */
 _Atomic int *gi_twin_launch_begin(struct gi_client *c, struct gi_slot *s, CUstream stream);
 void gi_twin_launch_end(_Atomic int *inside);
