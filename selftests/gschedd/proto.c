@@ -136,9 +136,13 @@ static void slow_to_close(void)
 		close(other);
 		return;
 	}
+	/* stopped: the last close is not to be ours */
+	kill(daemon_pid, SIGSTOP);
+	waitpid(daemon_pid, &status, WUNTRACED);
 	send_raw(s, &req, sizeof(req), fds, 3);
 	for (int i = 0; i < 3; i++)
 		close(fds[i]);
+	kill(daemon_pid, SIGCONT);
 	ok(receive(s, &r, 10000) && r.h.err == EINVAL, "sockets that linger: EINVAL");
 	is(call(other, GSP_INFO, &info, sizeof(info)), 0, "and others are served");
 	/* the empty packet ends the connection: the next one is not read */
