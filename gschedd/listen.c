@@ -142,11 +142,15 @@ static int lock_name(const char *lock)
 	int fd, err;
 
 	for (;;) {
+		err = 0;
 		fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-		err = fd < 0 || fstat(fd, &ours) ? -errno : 0;
-		if (!err && (ours.st_uid != geteuid() || ours.st_mode & 077))
+		if (fd < 0 || fstat(fd, &ours)) {
+			err = -errno;
+			break;
+		}
+		if (ours.st_uid != geteuid() || ours.st_mode & 077)
 			err = -EPERM;
-		if (!err && flock(fd, LOCK_EX))
+		else if (flock(fd, LOCK_EX))
 			err = -errno;
 		if (err)
 			break;
