@@ -992,9 +992,9 @@ CUresult gi_launch(const struct gi_launch *l)
 
 	if (!c || atomic_load_explicit(&c->exiting, memory_order_relaxed))
 		return l->forward(l);
-		/* it takes locks, holds slots and streams, and calls the driver meanwhile */
+	/* it takes locks, holds slots and streams, and calls the driver meanwhile */
 	cancel = gi_cancel_disable();
-		/* while counted here, the client keeps its arbiter and its pages, alive or dead */
+	/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	rc = atomic_load(&c->gone) ? launch_unmanaged(l, cx) : launch_managed(l, cx, c);
 	atomic_fetch_sub(&c->inside, 1);

@@ -151,7 +151,7 @@ static void yield_to_overdue(struct gi_client *c)
 
 	if (!atomic_load(&c->tasks->overdue))
 		return;
-		/* bounded, because it may wait for this thread in another way */
+	/* bounded, because it may wait for this thread in another way */
 	for (until = gi_now() + SPARE_NS; gi_now() < until;) {
 		if (!atomic_load(&c->tasks->overdue) || agent_stopped(c))
 			return;
