@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int fdatasync(int fd)
+__attribute__((visibility("default"))) int fdatasync(int fd)
 {
 	const char *hangs = getenv("FAKEDISK_HANGS");
 

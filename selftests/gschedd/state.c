@@ -227,6 +227,7 @@ static void busy_disk(void)
 	is(group_call(GSP_GROUP_CREATE, "busy", NULL, NULL), 0,
 	   "a change while the disk is busy is answered");
 	is(group_call(GSP_GROUP_CREATE, "busy/too", NULL, NULL), 0, "and another one");
+	usleep(100000);
 	text = text_of(file);
 	ok(!strstr(text, "group /busy"), "before it is on the disk");
 	free(text);
