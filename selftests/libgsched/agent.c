@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-/* NOLINTNEXTLINE(bugprone-suspicious-include): how it wakes the agent is what is tested */
-#include "launch/launch.c"
-#include "launch/pace.h"
+#include "launch/blocks.h"
+#include "launch/candidate.h"
+#include "launch/timing.h"
 #include "libgsched/transport.h"
 #include "process/process.h"
 #include "tap.h"
@@ -142,7 +142,7 @@ static bool launch_wakes(uint32_t lease, uint64_t predicted_ns)
 {
 	const struct gi_launch l = { .grid = { 4, 1, 1 }, .block = { 32, 1, 1 },
 				     .forward = forward };
-	const struct candidate k = { .fn = &fn, .shape = &shape, .blocks = 4,
+	const struct gi_candidate k = { .fn = &fn, .shape = &shape, .blocks = 4,
 				     .leased = SMS * GSCHED_CAPSM };
 	uint64_t before = wakes();
 	bool refused = false;
@@ -152,7 +152,7 @@ static bool launch_wakes(uint32_t lease, uint64_t predicted_ns)
 	shape.samples = GI_TIMED_FIRST;
 	shape.launches = 1;
 	shape.original_m = 32;
-	if (launch_task(&l, &cx, &client, &k, &refused) || refused)
+	if (gi_launch_task(&l, &cx, &client, &k, &refused) || refused)
 		ok(false, "a launch");
 	return wakes() > before;
 }

@@ -34,8 +34,7 @@ $(B)/test/libgsched/slots $(B)/test/libgsched/pass: $(B)/test/libgsched/%: $(B)/
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 
-# launch.c is part of the test
-AGENT_OBJS := $(filter-out %/launch.o,$(filter $(B)/obj/libgsched/cuda/launch/%,$(CUDA_OBJS))) \
+AGENT_OBJS := $(filter $(B)/obj/libgsched/cuda/launch/%,$(CUDA_OBJS)) \
 	$(B)/obj/libgsched/cuda/process/agent.o
 $(B)/test/libgsched/agent: $(call objs,selftests/libgsched/agent.c) $(AGENT_OBJS) $(TASK_OBJS) \
 		$(CODE_OBJS) $(B)/lib/libgsr.a

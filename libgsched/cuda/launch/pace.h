@@ -88,6 +88,17 @@ struct gi_pacer {
 
 bool gi_pace_new(struct gi_client *c);			/* makes c->pacer */
 
+/* Whether the arbiter wants this launch to wait for a turn, to be bounded, or to be reported. */
+static inline bool gi_needs_pacing(const struct gi_client *c, bool shared)
+{
+	const struct gsched_arb_header *h = &c->arb->header;
+
+	if (atomic_load_explicit(&c->stop, memory_order_relaxed))
+		return false;
+	return gi_load(&h->flags) & (GSCHED_ARB_CLOSED | GSCHED_ARB_REPORT | GSCHED_ARB_PACED) ||
+	       (shared && gi_time_share(h) < GSCHED_SHARE_ALL);
+}
+
 /*
  * Bracket the driver's call of a launch that the arbiter wants paced. gi_pace_enter() waits as long
  * as it has to and returns the number of the launch's batch, or that it has none, for
