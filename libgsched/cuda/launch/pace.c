@@ -395,8 +395,10 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 		start_sample(p, b, l, key, fn, now);
 	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
 		b->begin = NULL;
-	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream))
+	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream)) {
+		gi_real.cuEventDestroy_v2(b->begin);
 		b->begin = NULL;
+	}
 	p->open = true;
 	atomic_store(&p->in_flight, p->pending + 1);
 }
