@@ -1022,7 +1022,7 @@ int main(void)
 		good = true;
 		setup();
 		tests[i].run();
-		tap(good, tests[i].name);
+		ok(good, "%s", tests[i].name);
 	}
-	return tap_end();
+	return done();
 }

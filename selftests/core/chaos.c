@@ -87,9 +87,9 @@ int main(void)
 		fine &= all_served(seed, GSCHED_MODE_SPATIAL, CLIENTS, 64);
 		turns &= all_served(seed, GSCHED_MODE_TEMPORAL, CLIENTS, 200);
 	}
-	tap(alone, "a task alone on the device runs by and by, without any event but the timer");
-	tap(fine, "so does each of several");
-	tap(turns, "and each in turn, without MPS");
+	ok(alone, "a task alone on the device runs by and by, without any event but the timer");
+	ok(fine, "so does each of several");
+	ok(turns, "and each in turn, without MPS");
 	for (seed = 1; seed <= 20; seed++) {
 		all_served(seed, GSCHED_MODE_SPATIAL, 1, 400);
 		reaches &= zeroes > 10 && grows > 10 && parts > 10;
@@ -98,22 +98,22 @@ int main(void)
 	for (seed = 1; seed <= 200; seed++)
 		bands &= all_served(seed, -1, CLIENTS, 200) && dev.mode == GSCHED_MODE_SLICED &&
 			 dev.n_bands == CLIENTS;
-	tap(bands, "each of several bands runs by and by, with windows of its own");
+	ok(bands, "each of several bands runs by and by, with windows of its own");
 	attach_flags = 0;
 	for (seed = 1; seed <= 200; seed++)
 		evicted &= all_served(seed, -1, CLIENTS, 400) && dev.mode == GSCHED_MODE_TEMPORAL;
-	tap(evicted, "and where no slice can be set");
+	ok(evicted, "and where no slice can be set");
 	attach_flags = GSCHED_ATTACH_MPS;
-	tap(reaches, "its window shrinks to nothing and to parts, and grows");
+	ok(reaches, "its window shrinks to nothing and to parts, and grows");
 	all_served(7, GSCHED_MODE_SPATIAL, CLIENTS, 400);
 	first = hash;
 	all_served(8, GSCHED_MODE_SPATIAL, CLIENTS, 400);
-	tap(hash != first, "another seed, other windows");
+	ok(hash != first, "another seed, other windows");
 	all_served(7, GSCHED_MODE_SPATIAL, CLIENTS, 400);
-	tap(hash == first, "the same seed, the same windows");
+	ok(hash == first, "the same seed, the same windows");
 	start(1, GSCHED_MODE_SPATIAL, 1);
-	tap(client[0].lease == GSCHED_LEASE_NONE, "no launch goes by unseen");
+	ok(client[0].lease == GSCHED_LEASE_NONE, "no launch goes by unseen");
 	gsc_device_set_policy(&dev, "hpf", 3 * MS);
-	tap(client[0].lease == GSCHED_LEASE_FREE && !timer, "and under hpf all is as before");
-	return tap_end();
+	ok(client[0].lease == GSCHED_LEASE_FREE && !timer, "and under hpf all is as before");
+	return done();
 }

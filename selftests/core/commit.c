@@ -359,7 +359,7 @@ int main(void)
 		setup();
 		tests[i].run();
 		later = false;
-		tap(good, tests[i].name);
+		ok(good, "%s", tests[i].name);
 	}
-	return tap_end();
+	return done();
 }

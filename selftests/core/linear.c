@@ -323,7 +323,7 @@ int main(void)
 
 		printf("# %" PRIu64 " steps with %u clients, %" PRIu64 " with %u\n",
 		       (uint64_t)few, FEW, (uint64_t)many, MANY);
-		tap(few >= FEW && many < 12 * few, cases[i].name);
+		ok(few >= FEW && many < 12 * few, "%s", cases[i].name);
 	}
-	return tap_end();
+	return done();
 }

@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 		for (seed = 1; seed <= seeds; seed++)
 			good &= try(seed, policies[i]);
 		snprintf(name, sizeof(name), "%s divides like the model", policies[i]);
-		tap(good, name);
+		ok(good, "%s", name);
 	}
-	return tap_end();
+	return done();
 }

@@ -319,7 +319,7 @@ int main(void)
 		good = true;
 		setup();
 		tests[i].run();
-		tap(good, tests[i].name);
+		ok(good, "%s", tests[i].name);
 	}
-	return tap_end();
+	return done();
 }

@@ -81,27 +81,27 @@ static void test_policy(const char *policy, u64 seeds, u64 steps, bool flat)
 		snprintf(name, sizeof(name),
 			 "%s: every invariant after commits of several events, all given back",
 			 policy);
-		tap(fine && (flat || (holds && turns)), name);
+		ok(fine && (flat || (holds && turns)), "%s", name);
 		return;
 	}
 	snprintf(name, sizeof(name),
 		 "%s: every invariant after every event, all given back at the end", policy);
-	tap(fine, name);
+	ok(fine, "%s", name);
 	snprintf(name, sizeof(name), "%s: same seed, same actions", policy);
-	tap(same, name);
+	ok(same, "%s", name);
 	snprintf(name, sizeof(name), "%s: other seed, other actions", policy);
-	tap(differ, name);
+	ok(differ, "%s", name);
 	snprintf(name, sizeof(name), "%s: the events reach grants, evictions, growths%s, waiting "
 		 "and shared windows", policy, flat ? "" : ", holds, smaller sizes");
-	tap(grants && evicts && grows && (flat ? !sized : holds && sized) && waits && shared, name);
+	ok(grants && evicts && grows && (flat ? !sized : holds && sized) && waits && shared, "%s", name);
 	snprintf(name, sizeof(name), "%s: and bands with slices%s", policy,
 		 flat ? ", all equal" : ", several lower ones, turns, drains and windows "
 					"closed by them");
-	tap(sliced && (flat ? !lower && !emptied : turns && lower && drains && emptied), name);
+	ok(sliced && (flat ? !lower && !emptied : turns && lower && drains && emptied), "%s", name);
 	snprintf(name, sizeof(name), "%s: %s", policy, flat ? "no resumable kernels" :
 		 "and resumable kernels");
 	/* chaos has few pauses in which nobody above has work */
-	tap(flat ? !midway : midway != 0, name);
+	ok(flat ? !midway : midway != 0, "%s", name);
 }
 
 #define STEPS	4000
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 		hash = run(seed, strtoull(argv[2], NULL, 0), argc > 3 ? argv[3] : "hpf");
 		printf("# seed %llu: hash %016llx, %u grants, %u evictions, %u growths, %u holds\n",
 		       seed, hash, n_grant, n_evict, n_grow, n_hold);
-		tap(!failure, "replay");
+		ok(!failure, "replay");
 	} else {
 		test_policies();
 		batches = true;
@@ -150,5 +150,5 @@ int main(int argc, char **argv)
 	free(dev);
 	free(group);
 	free(client);
-	return tap_end();
+	return done();
 }

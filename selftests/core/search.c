@@ -419,7 +419,7 @@ static void search_all(const struct setting *with)
 	       n_starve, n_waits, n_evicted);
 	snprintf(name, sizeof(name), "%s, %s: all of %d events", with->policy, with->name,
 		 with->depth);
-	tap(good && !failure && n_ends && n_waits + n_evicted && (n_starve || !with->fair) &&
+	ok(good && !failure && n_ends && n_waits + n_evicted && (n_starve || !with->fair) &&
 	    n_states < (1 << SEEN_BITS) * 3 / 4, name);
 }
 
@@ -454,5 +454,5 @@ int main(int argc, char **argv)
 		if (argc < 2 || !strcmp(argv[1], settings[i].policy))
 			search_all(&settings[i]);
 	free(seen);
-	return tap_end();
+	return done();
 }

@@ -360,7 +360,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
 		good = true;
 		tests[i].run();
-		tap(good, tests[i].name);
+		ok(good, "%s", tests[i].name);
 	}
-	return tap_end();
+	return done();
 }

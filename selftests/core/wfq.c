@@ -685,7 +685,7 @@ int main(int argc, char **argv)
 			continue;
 		good = true;
 		tests[i].run();
-		tap(good, tests[i].name);
+		ok(good, "%s", tests[i].name);
 	}
-	return tap_end();
+	return done();
 }

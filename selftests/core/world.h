@@ -13,24 +13,11 @@
 
 #include "kmod/core/core.h"
 #include "kmod/core/decide.h"
+#include "selftests/tap.h"
 
 #define US	1000ULL
 #define MS	1000000ULL
 #define SM	GSCHED_CAPSM
-
-static int tap_n, tap_failed;
-
-static inline void tap(bool good, const char *name)
-{
-	printf("%sok %d - %s\n", good ? "" : "not ", ++tap_n, name);
-	tap_failed += !good;
-}
-
-static inline int tap_end(void)
-{
-	printf("1..%d\n", tap_n);
-	return tap_failed != 0;
-}
 
 static inline struct gsched_submit make_submit(u32 slot, u32 seq, u32 tier, u64 blocks)
 {

@@ -16,7 +16,7 @@
 #include "launch/timing.h"
 #include "libgsched/transport.h"
 #include "process/process.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define SMS	8
 #define US	1000ull

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "libgsched/transport.h"
 #include "arbiter.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 static const unsigned char uuid[16] = "0123456789abcde";
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "arbiter.h"
 #include "code/code.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define ROUNDS 1000
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "libgsched/transport.h"
 #include "arbiter.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define UNKNOWN	(GSCHED_EVENT_BAND + 1)
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "task/task.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define SMS	8
 #define M	8		/* workers an SM that fit */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/types.h>
-#include "tap.h"
+#include "selftests/tap.h"
 
 #ifndef BUILD
 #define BUILD "build"

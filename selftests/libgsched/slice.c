@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "fake-rm.h"
 #include "libgsched/slice.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define ROOT	0xc1d00001u
 

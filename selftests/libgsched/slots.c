@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "task/task.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define ROUNDS	20000
 #define MOST	16	/* tasks at a time */

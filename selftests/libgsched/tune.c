@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include "libgsched/cuda/code/tune.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define FULL 32
 

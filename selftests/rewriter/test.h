@@ -1,38 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* TAP and files for the rewriter's tests */
+/* Files for the rewriter's tests */
 #ifndef REWRITER_TEST_H
 #define REWRITER_TEST_H
 
 #include <glob.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rewriter/ptx/ptx.h"
+#include "selftests/tap.h"
 
 #define CORPUS "selftests/rewriter/corpus/"
-
-static int tap_n, tap_failed;
-
-__attribute__((format(printf, 2, 3))) static inline bool ok(bool good, const char *fmt, ...)
-{
-	va_list ap;
-
-	printf("%sok %d - ", good ? "" : "not ", ++tap_n);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	putchar('\n');
-	tap_failed += !good;
-	return good;
-}
-
-static inline int done(void)
-{
-	printf("1..%d\n", tap_n);
-	return tap_failed != 0;
-}
 
 /* The file, NUL-terminated; the test cannot go on without it */
 static inline char *slurp(const char *path, size_t *size)

@@ -733,25 +733,25 @@ void graphs_tests(void)
 	if (cuStreamCreate(&s1, CU_STREAM_NON_BLOCKING) ||
 	    cuStreamCreate(&s2, CU_STREAM_NON_BLOCKING) || cuStreamCreate(&blocking, 0) ||
 	    cuMemAlloc(&buf, 256)) {
-		tap_ok(false, "graphs: streams and memory");
+		ok(false, "graphs: streams and memory");
 		return;
 	}
-	tap_ok(chain(), "graphs: what was captured does what it does directly, a "
+	ok(chain(), "graphs: what was captured does what it does directly, a "
 	       "hundred times too");
-	tap_ok(fork_join(), "graphs: branches of one run together and join");
-	tap_ok(diamond(), "graphs: nodes added one by one, a host function among them, "
+	ok(fork_join(), "graphs: branches of one run together and join");
+	ok(diamond(), "graphs: nodes added one by one, a host function among them, "
 	       "and asked for");
-	tap_ok(children(), "graphs: graphs in graphs, and clones");
-	tap_ok(updates(), "graphs: updates of executable ones");
-	tap_ok(in_flight(), "graphs: two in flight; launches of one in order, though "
+	ok(children(), "graphs: graphs in graphs, and clones");
+	ok(updates(), "graphs: updates of executable ones");
+	ok(in_flight(), "graphs: two in flight; launches of one in order, though "
 	       "it is destroyed");
-	tap_ok(outside(), "graphs: events outside, waits and writes of values");
-	tap_ok(to_graph(), "graphs: captures into one, and their dependencies");
-	tap_ok(forbidden(), "captures: what they forbid invalidates them");
-	tap_ok(out_of_turn(), "captures: wrong beginnings, ends, threads and mixtures");
-	tap_ok(context_gone(), "captures: they go with their stream or context");
-	tap_ok(wrong(), "graphs: wrong arguments, a cycle, an empty one");
-	tap_ok(user_objects(), "graphs: user objects go with the last that has them");
+	ok(outside(), "graphs: events outside, waits and writes of values");
+	ok(to_graph(), "graphs: captures into one, and their dependencies");
+	ok(forbidden(), "captures: what they forbid invalidates them");
+	ok(out_of_turn(), "captures: wrong beginnings, ends, threads and mixtures");
+	ok(context_gone(), "captures: they go with their stream or context");
+	ok(wrong(), "graphs: wrong arguments, a cycle, an empty one");
+	ok(user_objects(), "graphs: user objects go with the last that has them");
 	cuMemFree(buf);
 	cuStreamDestroy(s1);
 	cuStreamDestroy(s2);

@@ -4,6 +4,7 @@
  * fails or dies
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -383,12 +384,12 @@ static bool time_slices(void)
 void process_tests(const char *self)
 {
 	program = self;
-	tap_ok(side_by_side(), "two processes share the device");
-	tap_ok(killed(), "a killed process's places are given back");
-	tap_ok(faulting(), "a kernel's fault stays with its process, is told, and sticks");
-	tap_ok(checked(), "what $VGPU_CHECK finds is told, and the launch fails; $VGPU_SEED and "
+	ok(side_by_side(), "two processes share the device");
+	ok(killed(), "a killed process's places are given back");
+	ok(faulting(), "a kernel's fault stays with its process, is told, and sticks");
+	ok(checked(), "what $VGPU_CHECK finds is told, and the launch fails; $VGPU_SEED and "
 	       "$VGPU_SHUFFLE change no result");
-	tap_ok(read_only(), "a kernel cannot write to memory registered read-only");
-	tap_ok(leaving(), "a process can exit while its kernel runs");
-	tap_ok(time_slices(), "without MPS a process gets its turn while another fills the device");
+	ok(read_only(), "a kernel cannot write to memory registered read-only");
+	ok(leaving(), "a process can exit while its kernel runs");
+	ok(time_slices(), "without MPS a process gets its turn while another fills the device");
 }

@@ -3,6 +3,7 @@
  * The driver API of vgpu: order within and between streams. Kernels that wait for a word stand in
  * for long ones.
  */
+#include <stdlib.h>
 #include <unistd.h>
 #include "test-api.h"
 
@@ -315,19 +316,19 @@ void streams_tests(void)
 	if (cuStreamCreate(&blocking, 0) || cuStreamCreate(&other, 0) ||
 	    cuStreamCreate(&free1, CU_STREAM_NON_BLOCKING) ||
 	    cuStreamCreate(&free2, CU_STREAM_NON_BLOCKING)) {
-		tap_ok(false, "streams");
+		ok(false, "streams");
 		return;
 	}
-	tap_ok(order(), "streams: what is issued in order runs in order; pageable "
+	ok(order(), "streams: what is issued in order runs in order; pageable "
 	       "memory is staged");
-	tap_ok(together(), "streams: kernels of two streams run together");
-	tap_ok(events(), "events order streams");
-	tap_ok(values(), "values: waits of every kind hold back their stream only");
-	tap_ok(default_stream(), "the default stream and blocking streams wait for each other");
-	tap_ok(host_functions(), "host functions run in their stream's order");
-	tap_ok(priorities(), "a high-priority stream's block gets the place first");
-	tap_ok(leftover(), "a kernel's waiting blocks go before the next kernel's");
-	tap_ok(async_memory(), "memory allocated and freed in stream order");
-	tap_ok(destroyed(), "a destroyed stream ends its work");
-	tap_ok(capture(), "no stream captures");
+	ok(together(), "streams: kernels of two streams run together");
+	ok(events(), "events order streams");
+	ok(values(), "values: waits of every kind hold back their stream only");
+	ok(default_stream(), "the default stream and blocking streams wait for each other");
+	ok(host_functions(), "host functions run in their stream's order");
+	ok(priorities(), "a high-priority stream's block gets the place first");
+	ok(leftover(), "a kernel's waiting blocks go before the next kernel's");
+	ok(async_memory(), "memory allocated and freed in stream order");
+	ok(destroyed(), "a destroyed stream ends its work");
+	ok(capture(), "no stream captures");
 }

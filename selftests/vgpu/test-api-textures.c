@@ -289,8 +289,8 @@ static bool load(void)
 
 void textures_tests(void)
 {
-	tap_ok(load() && arrays(), "arrays: descriptors, copies of rows and boxes");
-	tap_ok(textures(), "textures: arrays, pitched and linear memory");
-	tap_ok(surfaces(), "surfaces");
-	tap_ok(references(), "texture and surface references");
+	ok(load() && arrays(), "arrays: descriptors, copies of rows and boxes");
+	ok(textures(), "textures: arrays, pitched and linear memory");
+	ok(surfaces(), "surfaces");
+	ok(references(), "texture and surface references");
 }

@@ -3,6 +3,7 @@
  * The driver API of vgpu: device, contexts, modules, memory, launches and their errors, entry
  * points
  */
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "test-api.h"
@@ -458,25 +459,25 @@ int main(int argc, char **argv)
 	setenv("VGPU_SM_THREADS", "512", 1);
 	setenv("VGPU_MEM_MB", "64", 1);
 	setenv("VGPU_MPS", "1", 1);
-	tap_ok(before_init(), "nothing works before cuInit, nor without a context");
-	if (!tap_ok(prepare(), "context, module, functions, pinned memory"))
-		return tap_end();
-	tap_ok(device(), "the device and its attributes");
-	tap_ok(contexts(), "contexts: stack, destruction");
-	tap_ok(modules(), "modules, their functions and variables, images that are refused");
-	tap_ok(libraries(), "libraries and kernels");
-	tap_ok(launches(), "launches, their parameters and their errors; occupancy");
-	tap_ok(memory(), "memory: allocation, copies, sets, attributes");
-	tap_ok(rows(), "copies of rows");
-	tap_ok(registering(), "registering host memory, read-only too");
-	tap_ok(entry_points(), "cuGetProcAddress; what is not simulated says so");
-	tap_ok(error_texts(), "names and texts of errors");
-	tap_ok(default_pool(), "the default memory pool");
+	ok(before_init(), "nothing works before cuInit, nor without a context");
+	if (!ok(prepare(), "context, module, functions, pinned memory"))
+		return done();
+	ok(device(), "the device and its attributes");
+	ok(contexts(), "contexts: stack, destruction");
+	ok(modules(), "modules, their functions and variables, images that are refused");
+	ok(libraries(), "libraries and kernels");
+	ok(launches(), "launches, their parameters and their errors; occupancy");
+	ok(memory(), "memory: allocation, copies, sets, attributes");
+	ok(rows(), "copies of rows");
+	ok(registering(), "registering host memory, read-only too");
+	ok(entry_points(), "cuGetProcAddress; what is not simulated says so");
+	ok(error_texts(), "names and texts of errors");
+	ok(default_pool(), "the default memory pool");
 	textures_tests();
 	streams_tests();
 	graphs_tests();
 	process_tests("/proc/self/exe");
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-api-%d", (int)getpid());
 	unlink(name);
-	return tap_end();
+	return done();
 }

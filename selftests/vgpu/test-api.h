@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "libgsched/cuda/base/cudadrv.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 /*
  * spin: every thread waits until *flag is not 0. hold: *started = 1, then for ever. stamp: *out =

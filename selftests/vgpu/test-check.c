@@ -361,5 +361,5 @@ int main(void)
 		test(&bounds[i]);
 	poison();
 	names();
-	return tap_done();
+	return done();
 }

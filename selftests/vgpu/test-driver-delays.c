@@ -4,6 +4,7 @@
  * no time
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 #include "test-driver.h"
 
@@ -104,7 +105,7 @@ void delays_tests(void)
 	driver_test("VGPU_DELAYS=7:500", keep, "VGPU_DELAYS with the same seed");
 	round_ = 2;
 	driver_test("VGPU_DELAYS=8:500", keep, "VGPU_DELAYS with another seed");
-	tap_ok(compare(), "VGPU_DELAYS: a seed's pauses are always the same, another "
+	ok(compare(), "VGPU_DELAYS: a seed's pauses are always the same, another "
 	       "one's are others");
 	driver_test("VGPU_DELAYS=7:soon", refused, "VGPU_DELAYS that is no number is refused");
 }

@@ -3,6 +3,7 @@
  * The driver API of vgpu as switches of the environment say: a process for each test, as cuInit
  * reads them once
  */
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ void driver_test(const char *env, bool (*test)(void), const char *name)
 		waitpid(pid, &status, 0);
 	if (WIFSIGNALED(status))
 		printf("# ended by signal %d\n", WTERMSIG(status));
-	tap_ok(pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status), name);
+	ok(pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status), name);
 }
 
 void *test_shared(size_t size)
@@ -67,5 +68,5 @@ int main(void)
 	unlink(name);
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-driver-%d.1", (int)getpid());
 	unlink(name);
-	return tap_end();
+	return done();
 }

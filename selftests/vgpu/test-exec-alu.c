@@ -361,5 +361,5 @@ int main(void)
 {
 	sweep();
 	singles_run(singles, sizeof(singles) / sizeof(*singles));
-	return tap_done();
+	return done();
 }

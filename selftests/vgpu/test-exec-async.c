@@ -322,5 +322,5 @@ int main(void)
 	copies();
 	faults();
 	atomics();
-	return tap_done();
+	return done();
 }

@@ -227,5 +227,5 @@ int main(void)
 {
 	minis();
 	singles_run(singles, sizeof(singles) / sizeof(*singles));
-	return tap_done();
+	return done();
 }

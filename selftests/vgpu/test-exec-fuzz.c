@@ -126,5 +126,5 @@ int main(int argc, char **argv)
 	ok(refused && loaded && ran && faulted,
 	   "%u texts: %u refused, %u loaded; %u kernels ran, %u faulted", rounds, refused, loaded,
 	   ran, faulted);
-	return tap_done();
+	return done();
 }

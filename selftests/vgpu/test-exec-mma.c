@@ -699,5 +699,5 @@ int main(void)
 	moves();
 	warpgroup();
 	refused();
-	return tap_done();
+	return done();
 }

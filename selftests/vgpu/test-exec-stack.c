@@ -135,5 +135,5 @@ int main(void)
 	heap();
 	stack();
 	clusters();
-	return tap_done();
+	return done();
 }

@@ -235,5 +235,5 @@ int main(void)
 	more_dimensions();
 	formats();
 	surfaces();
-	return tap_done();
+	return done();
 }

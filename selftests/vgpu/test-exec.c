@@ -727,5 +727,5 @@ int main(void)
 	unknown();
 	launches();
 	slices();
-	return tap_done();
+	return done();
 }

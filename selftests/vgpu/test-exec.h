@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the interpreter's tests share: TAP, and running a kernel of a PTX text. */
+/* What the interpreter's tests share: running a kernel of a PTX text. */
 #ifndef VGPU_TEST_EXEC_H
 #define VGPU_TEST_EXEC_H
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "exec.h"
+#include "selftests/tap.h"
 
 #define HEAD ".version 9.0\n.target sm_90\n.address_size 64\n"
-
-static unsigned int tap_n, tap_failed;
-
-static inline bool ok(bool good, const char *fmt, ...)
-{
-	va_list ap;
-
-	tap_failed += !good;
-	printf("%sok %u - ", good ? "" : "not ", ++tap_n);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-	return good;
-}
-
-static inline int tap_done(void)
-{
-	printf("1..%u\n", tap_n);
-	return tap_failed ? 1 : 0;
-}
 
 struct args {
 	uint64_t v[16];

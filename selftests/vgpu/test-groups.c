@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -27,7 +28,7 @@
 #include <unistd.h>
 #include "libgsched/cuda/base/cudadrv.h"
 #include "rm.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 #define DEFAULT_US	20000u
 #define ANSWER_MS	60000	/* longer than anything takes, also with sanitizers */
@@ -811,21 +812,21 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(pipe_directory, sizeof(pipe_directory), "/tmp/vgpu-test-groups-%d", (int)getpid());
 	setenv("CUDA_MPS_PIPE_DIRECTORY", pipe_directory, 1);
-	tap_ok(by_themselves(), "control calls of a context: their order, the answers to them "
+	ok(by_themselves(), "control calls of a context: their order, the answers to them "
 	       "and to others");
-	tap_ok(without_rm(), "without libvgpu-rm.so there are none");
-	tap_ok(important_first(), "kernels of a process with a long slice finish soon beside one "
+	ok(without_rm(), "without libvgpu-rm.so there are none");
+	ok(important_first(), "kernels of a process with a long slice finish soon beside one "
 	       "with a tiny slice");
-	tap_ok(busy_both(), "busy processes run by their slices; with two tiny ones hardly at all");
-	tap_ok(owner_killed(), "a process is killed in its slice: the other one goes on");
+	ok(busy_both(), "busy processes run by their slices; with two tiny ones hardly at all");
+	ok(owner_killed(), "a process is killed in its slice: the other one goes on");
 	murder(&important);
 	murder(&lower);
-	tap_ok(mps_group(), "an MPS server's slice is its clients'; they share in space, beside a "
+	ok(mps_group(), "an MPS server's slice is its clients'; they share in space, beside a "
 	       "process without MPS");
-	if (!tap_ok(mps_end(), "the control daemon ends with its server"))
+	if (!ok(mps_end(), "the control daemon ends with its server"))
 		mps_control("quit", rest, sizeof(rest));
 	rmdir(pipe_directory);
 	snprintf(shm, sizeof(shm), "/dev/shm/%s", getenv("VGPU_NAME"));
 	unlink(shm);
-	return tap_end();
+	return done();
 }

@@ -122,12 +122,12 @@ int main(void)
 	vgpu_globaltimer = timer;
 	if (gsr_rewrite_ptx(kernel, strlen(kernel), NULL, &rw, &err) != GSR_OK || !rw.ptx) {
 		ok(false, "rewritten: %s", err.message);
-		return tap_done();
+		return done();
 	}
 	m = vgpu_module_load(rw.ptx, rw.ptx_size, why, sizeof(why));
 	k = m ? vgpu_module_kernel(m, "ids" GSR_SUFFIX) : NULL;
 	if (!ok(k, "loaded %s", why))
-		return tap_done();
+		return done();
 	for (i = 0; i < sizeof(grids) / sizeof(grids[0]); i++) {
 		const uint32_t *g = grids[i];
 		uint64_t total = (uint64_t)g[0] * g[1] * g[2], row = g[0],
@@ -144,5 +144,5 @@ int main(void)
 	}
 	vgpu_module_free(m);
 	gsr_rewrite_free(&rw);
-	return tap_done();
+	return done();
 }

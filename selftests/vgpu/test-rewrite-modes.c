@@ -588,13 +588,13 @@ int main(void)
 	vgpu_globaltimer = timer;
 	if (gsr_rewrite_ptx(kernel, strlen(kernel), &opts, &rw, &err) != GSR_OK || !rw.ptx) {
 		ok(false, "rewritten: %s", err.message);
-		return tap_done();
+		return done();
 	}
 	m = vgpu_module_load(rw.ptx, rw.ptx_size, why, sizeof(why));
 	twin = m ? vgpu_module_kernel(m, "count" GSR_SUFFIX) : NULL;
 	launch_offset = rw.kernels[0].launch_offset;
 	if (!ok(twin, "loaded %s", why))
-		return tap_done();
+		return done();
 	by_rank();
 	by_index();
 	undisturbed(0, "by rank");
@@ -610,5 +610,5 @@ int main(void)
 	polls(GSR_RELAY_COPIES);
 	vgpu_module_free(m);
 	gsr_rewrite_free(&rw);
-	return tap_done();
+	return done();
 }

@@ -273,7 +273,7 @@ int main(int argc, char **argv)
 			test_file(argv[k], &o);
 	if (some) {
 		report();
-		return tap_done();
+		return done();
 	}
 	if (glob("selftests/rewriter/corpus/*.ptx", 0, NULL, &g))
 		return fprintf(stderr, "no corpus: run from the top of the tree\n"), 2;
@@ -306,5 +306,5 @@ int main(int argc, char **argv)
 		ok(8 * twins_stats.ranges > twins_stats.runs,
 		   "block-tasks come from the counter, and from ranges (%llu)", twins_stats.ranges);
 	}
-	return tap_done();
+	return done();
 }

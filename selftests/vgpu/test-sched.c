@@ -2,7 +2,7 @@
 /* The scheduler: every decision is driven by hand, no clock and no second thread. */
 #include <string.h>
 #include "sched.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 static const struct vg_config plain = {
 	.sms = 4, .sm_threads = 512, .sm_blocks = 16, .sm_regs = 65536,
@@ -695,33 +695,33 @@ static bool random_walk(void)
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tap_ok(fit(), "how many blocks fit an SM");
-	tap_ok(breadth_first(), "blocks go to the emptiest SM");
-	tap_ok(leftover(), "the next kernel gets what the first leaves over");
-	tap_ok(head_of_line(), "a kernel whose blocks do not fit holds back later ones");
-	tap_ok(priorities(), "blocks of higher priority go first, resident ones stay");
-	tap_ok(whole(), "a cooperative grid is placed whole or not at all");
-	tap_ok(carveout(), "SMs with another carve-out take no block until they are empty");
-	tap_ok(finishing(), "a finished kernel leaves nothing");
-	tap_ok(full_queue(), "a full queue refuses");
-	tap_ok(reaping(), "a dead process's places go to the living");
-	tap_ok(repairing(), "sums are right again after a death inside the lock");
-	tap_ok(time_slices(), "without MPS processes take turns");
-	tap_ok(run_list(), "three groups take turns in the order of creation, each with its slice; "
+	ok(fit(), "how many blocks fit an SM");
+	ok(breadth_first(), "blocks go to the emptiest SM");
+	ok(leftover(), "the next kernel gets what the first leaves over");
+	ok(head_of_line(), "a kernel whose blocks do not fit holds back later ones");
+	ok(priorities(), "blocks of higher priority go first, resident ones stay");
+	ok(whole(), "a cooperative grid is placed whole or not at all");
+	ok(carveout(), "SMs with another carve-out take no block until they are empty");
+	ok(finishing(), "a finished kernel leaves nothing");
+	ok(full_queue(), "a full queue refuses");
+	ok(reaping(), "a dead process's places go to the living");
+	ok(repairing(), "sums are right again after a death inside the lock");
+	ok(time_slices(), "without MPS processes take turns");
+	ok(run_list(), "three groups take turns in the order of creation, each with its slice; "
 	       "idle ones are skipped");
-	tap_ok(switches(), "a switch takes its time, and only if the group changes");
-	tap_ok(feeding(), "between two kernels of a stream the turn stays");
-	tap_ok(set_while_running(), "a new slice counts from the next turn on, a "
+	ok(switches(), "a switch takes its time, and only if the group changes");
+	ok(feeding(), "between two kernels of a stream the turn stays");
+	ok(set_while_running(), "a new slice counts from the next turn on, a "
 	       "shorter one at once");
-	tap_ok(solo(), "slices of a group without competition follow each other");
-	tap_ok(starvation(), "two busy groups with tiny slices hardly run, one beside a long slice "
+	ok(solo(), "slices of a group without competition follow each other");
+	ok(starvation(), "two busy groups with tiny slices hardly run, one beside a long slice "
 	       "does not disturb");
-	tap_ok(nobody_begins(), "a turn that no process begins goes to the next group");
-	tap_ok(owner_dies(), "a group that dies in its slice leaves the device to the others");
-	tap_ok(preempting(), "preemption ends a turn early, if another group has work");
-	tap_ok(planes(), "clients of one MPS server share in space, beside processes "
+	ok(nobody_begins(), "a turn that no process begins goes to the next group");
+	ok(owner_dies(), "a group that dies in its slice leaves the device to the others");
+	ok(preempting(), "preemption ends a turn early, if another group has work");
+	ok(planes(), "clients of one MPS server share in space, beside processes "
 	       "without MPS in time");
-	tap_ok(joining(), "groups live as long as a process is in them");
-	tap_ok(random_walk(), "random kernels: no SM is overfull, nothing is lost");
-	return tap_end();
+	ok(joining(), "groups live as long as a process is in them");
+	ok(random_walk(), "random kernels: no SM is overfull, nothing is lost");
+	return done();
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -13,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "shm.h"
-#include "tap.h"
+#include "selftests/tap.h"
 
 static const struct vg_config plain = {
 	.sms = 4, .sm_threads = 512, .sm_blocks = 16, .sm_regs = 65536,
@@ -301,18 +302,18 @@ int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	snprintf(name, sizeof(name), "/vgpu-test-shm-%d", (int)getpid());
-	tap_ok(environment(), "wrong variables are named");
-	tap_ok(keys(), "the pipe directory says which MPS server's group a process is in");
-	tap_ok(interrupted(), "a signal does not end the wait for the device");
-	tap_ok(leaves(), "a process that leaves gives everything back");
-	tap_ok(killed(), "a killed process's blocks are given back");
-	tap_ok(killed_inside(), "one that is killed inside the lock too");
-	tap_ok(handed_over_by_newcomer(),
+	ok(environment(), "wrong variables are named");
+	ok(keys(), "the pipe directory says which MPS server's group a process is in");
+	ok(interrupted(), "a signal does not end the wait for the device");
+	ok(leaves(), "a process that leaves gives everything back");
+	ok(killed(), "a killed process's blocks are given back");
+	ok(killed_inside(), "one that is killed inside the lock too");
+	ok(handed_over_by_newcomer(),
 	       "a killed process's SMs go on to what waits as the next process comes");
-	tap_ok(handed_over_by_lock(), "and as the lock is found that it held");
-	tap_ok(killed_in_turn(), "after a death inside the lock in its turn the next "
+	ok(handed_over_by_lock(), "and as the lock is found that it held");
+	ok(killed_in_turn(), "after a death inside the lock in its turn the next "
 	       "group's turn begins");
-	tap_ok(shape(), "the device changes shape only when nobody uses it");
+	ok(shape(), "the device changes shape only when nobody uses it");
 	shm_unlink(name);
-	return tap_end();
+	return done();
 }

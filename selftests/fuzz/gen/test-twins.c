@@ -322,5 +322,5 @@ int main(int argc, char **argv)
 	report(&o, failed);
 	if (o.count >= 100)
 		test_broken(&o);
-	return tap_done();
+	return done();
 }
