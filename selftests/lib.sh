@@ -102,18 +102,9 @@ loss() {
 		'BEGIN { printf "%.1f", ((c - d) / (a - b) - 1) * 100 }'
 }
 
-# TAP. ok STATUS NAME: a failure shows what the last command of expect said
-n=0 failed=0
-ok() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=$((failed + 1))
-		sed 's/^/# /' "$OUT/out" "$OUT/err" 2>/dev/null
-	fi
-}
+. selftests/tap.sh
+# what the last command of expect said
+tap_details() { cat "$OUT/out" "$OUT/err"; }
 
 # expect STATUS TEXT-IN-OUTPUT NAME COMMAND…
 expect() {
@@ -124,9 +115,4 @@ expect() {
 	[ "$rc" = "$want" ] && { [ -z "$text" ] || cat "$OUT/out" "$OUT/err" |
 		grep -qF -- "$text"; }
 	ok $? "$name (status $rc)"
-}
-
-done_testing() {
-	echo "1..$n"
-	[ "$failed" = 0 ]
 }

@@ -38,7 +38,7 @@ $(LINT_TIDY): $(B)/lint/%.tidy: %.c .clang-tidy
 # cannot fail
 lint-shellcheck:
 	$(call Q,LINT)shellcheck -x -e SC1091,SC2012,SC2015 \
-		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh \
+		$$(grep -rlIE '^#!/.*[ /](ba)?sh$$' .ci gschedd selftests) selftests/lib.sh selftests/tap.sh \
 		gschedd/gschedctl.bash
 
 lint-rooms: $(call objs,$(CUDA_SRCS) $(RW_SRCS) $(RW_TOOL_SRCS))

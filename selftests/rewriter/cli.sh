@@ -6,15 +6,7 @@ rewrite=$1
 corpus=selftests/rewriter/corpus
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-n=0 failed=0
-ok() { # status, what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-skip() { # what, why
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP $2"
-}
+. selftests/tap.sh
 "$rewrite" "$corpus/grids.sm_90.ptx" --explain >"$tmp/out"
 ok $? "--explain: status 0"
 grep -q '^vecadd: tier block, rewritten' "$tmp/out"
@@ -102,5 +94,4 @@ ok $? "full disk: status 2"
 assert k["tier"] == "block" and set(k["registers"]) == {"original", "twin"}
 assert 100 < k["inserted"]["loop"] < 400'
 ok $? "--json is JSON, with registers and what was inserted"
-echo "1..$n"
-exit $failed
+done_testing

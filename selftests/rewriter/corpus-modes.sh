@@ -7,17 +7,8 @@ export VGPU_NAME=corpus-modes-$$ LD_LIBRARY_PATH=$1/vgpu
 run=$1/bench/corpus-gpu
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp" "/dev/shm/$VGPU_NAME"' EXIT
-n=0 failed=0
-ok() { # status, what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=1
-		sed 's/^/# /' "$tmp/out"
-	fi
-}
+. selftests/tap.sh
+tap_details() { cat "$tmp/out"; }
 timing=(--overhead --small --rounds 0 --pairs 2 --target-ms 1)
 "$run" "${timing[@]}" --kernel nn --table "$tmp/table" --json "$tmp/json" >"$tmp/out" 2>&1
 ok $? "--overhead: status 0"
@@ -31,8 +22,7 @@ assert k["kernel"] == "nn" and k["good"] and k["pairs"] == 2 and min(k["median_m
 	"$tmp/json" >"$tmp/out" 2>&1
 	ok $? "--json is JSON"
 else
-	n=$((n + 1))
-	echo "ok $n - --json is JSON # SKIP no python3"
+	skip "--json is JSON" "no python3"
 fi
 "$run" "${timing[@]}" --kernel sort_buckets >"$tmp/out" 2>&1
 ok $? "--overhead prints the table on the standard output"
@@ -97,5 +87,4 @@ ok $? "another order and fetch are timed"
 [ $? = 2 ] && grep -q '^corpus-gpu: --overhead under a sanitizer would time the sanitizer' \
 	"$tmp/out"
 ok $? "--sanitizer --overhead: status 2"
-echo "1..$n"
-exit $failed
+done_testing

@@ -5,17 +5,8 @@
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-n=0 failed=0
-ok() { # status, what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=1
-		sed 's/^/# /' "$tmp/out"
-	fi
-}
+. selftests/tap.sh
+tap_details() { cat "$tmp/out"; }
 printf '\t.ascii "->%s"\n' "launch.control 0" "launch.flags 60" "FLAG -2" >"$tmp/offsets.s"
 made() { # PTX
 	printf '%b' "$1" >"$tmp/x.ptx"
@@ -54,5 +45,4 @@ fails '.fragment f\n\tmov.u32 %#r0, 1\n' '2: not an instruction' "no semicolon"
 fails '.fragment f\n\tret; ret;\n' '2: not an instruction' "two instructions"
 fails '.fragment f(n)\n\tret;\n' "1: not a fragment's name" "an argument without a type"
 fails '\tret;\n' '1: outside of a fragment' "an instruction outside"
-echo "1..$n"
-exit $failed
+done_testing

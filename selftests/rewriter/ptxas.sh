@@ -6,15 +6,7 @@ rewrite=$1
 corpus=selftests/rewriter/corpus
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-n=0 failed=0
-ok() { # status, what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
-skip() { # what, why
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP $2"
-}
+. selftests/tap.sh
 assemble() { # PTX, architecture, file for "kernel registers" a line
 	ptxas -v -arch="$2" "$1" -o "$tmp/cubin" >"$tmp/log" 2>&1
 	local rc=$?
@@ -176,5 +168,4 @@ for f in "$corpus"/*.ptx; do
 		ok $? "$name: registers for $arch"
 	done
 done
-echo "1..$n"
-exit $failed
+done_testing

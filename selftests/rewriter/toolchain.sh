@@ -7,11 +7,7 @@ set -u
 expected=
 rewrite=$1 vgpu=$2 jit=$3
 src=selftests/rewriter/program
-n=0 failed=0
-ok() { # status, what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; failed=1; fi
-}
+. selftests/tap.sh
 if ! command -v nvcc >/dev/null; then
 	echo "1..1"
 	echo "ok 1 - programs built by nvcc # SKIP no nvcc"
@@ -36,8 +32,7 @@ build() {
 	nvcc "$@" 2>"$tmp/err" && return
 	if grep -qi 'unsupported gpu\|not supported\|unknown option\|not defined for option' \
 		"$tmp/err"; then
-		n=$((n + 1))
-		echo "ok $n - $what # SKIP $(head -n 1 "$tmp/err")"
+		skip "$what" "$(head -n 1 "$tmp/err")"
 	else
 		ok 1 "$what: nvcc: $(head -n 1 "$tmp/err")"
 	fi
@@ -104,8 +99,7 @@ mkdir "$tmp/jit"
 jitted() { # file, the target of the PTX or the reason why there is none
 	local out err
 	if ! grep -q "^$1$" "$tmp/made"; then
-		n=$((n + 1))
-		echo "ok $n - $1 # SKIP not made"
+		skip "$1" "not made"
 		return
 	fi
 	out=$("$rewrite" "$tmp/jit/$1" --explain -o - 2>&1)
@@ -147,5 +141,4 @@ program "-rdc, PTX alone" "-gencode arch=compute_90,code=compute_90 -rdc=true"
 program "-rdc, two architectures, lines, not compressed" \
 	"-gencode arch=compute_75,code=[sm_75,compute_75] \
 	-gencode arch=compute_90,code=[sm_90,compute_90] -rdc=true -lineinfo -no-compress"
-echo "1..$n"
-exit $failed
+done_testing
