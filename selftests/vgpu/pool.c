@@ -26,7 +26,7 @@ struct CUmemPoolHandle_st {
 	CUmemPoolProps props;
 	bool is_default;
 	bool dying;			/* destroyed, and blocks are used */
-	int reuse[3];			/* the attributes, from REUSE_FOLLOW_EVENT_DEPENDENCIES */
+	int reuse[3];			/* attributes from REUSE_FOLLOW_EVENT_DEPENDENCIES on */
 	cuuint64_t threshold, used, used_high, reserved, reserved_high;
 	struct block *blocks;
 };

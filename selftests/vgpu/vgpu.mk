@@ -41,7 +41,8 @@ $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
 TESTS += $(B)/test/vgpu-cudadrv
 FAST_TESTS += $(B)/test/vgpu-cudadrv
 
-VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c cudart_graph.c)
+VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c cudart_graph.c \
+	cudart_pool.c)
 LIBS += $(VGPU)/libcudart.so.13
 
 $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
