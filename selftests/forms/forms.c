@@ -184,6 +184,7 @@ void hold(CUstream s, const struct flag *f)
 static const struct form *const areas[] = {
 	launch_forms, stream_forms, context_forms,   module_forms,
 	memory_forms, graph_forms,  algorithm_forms, waiting_forms, process_forms,
+	pool_forms,
 };
 
 int main(int argc, char **argv)

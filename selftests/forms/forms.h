@@ -22,7 +22,7 @@ struct form {
 
 /* of each area, ended by one without a name */
 extern const struct form launch_forms[], stream_forms[], context_forms[], module_forms[],
-	memory_forms[], graph_forms[], algorithm_forms[], waiting_forms[], process_forms[];
+	memory_forms[], graph_forms[], algorithm_forms[], waiting_forms[], process_forms[], pool_forms[];
 
 void form_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void form_expect(CUresult rc, CUresult want, const char *what);

@@ -4,7 +4,7 @@
 # several settings
 FORMS := $(B)/forms
 FORMS_SRCS := $(addprefix selftests/forms/,forms.c launch.c streams.c contexts.c modules.c \
-	memory.c graphs.c algorithms.c waiting.c process.c)
+	memory.c graphs.c algorithms.c waiting.c process.c pools.c)
 PROGS += $(FORMS)/drv $(FORMS)/kernels.ptx
 
 $(FORMS)/drv: $(call objs,$(FORMS_SRCS)) $(B)/vgpu/libcuda.so.1

@@ -541,6 +541,41 @@ static void graph_memory()
 	w.show("graph-memory");
 }
 
+// A pool of the program's own, whose memory kernels use in one stream without anyone waiting
+static void pool()
+{
+	Words w(blocks * THREADS);
+	const size_t size = w.want.size() * 4;
+	cudaMemPoolProps props = {};
+	cudaMemPool_t pool;
+	cudaStream_t s;
+	uint64_t kept = UINT64_MAX, used;
+	uint32_t *p;
+
+	DO(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	props.allocType = cudaMemAllocationTypePinned;
+	props.location.type = cudaMemLocationTypeDevice;
+	DO(cudaMemPoolCreate(&pool, &props));
+	DO(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
+	for (uint32_t i = 0; i < TURNS; i++) {
+		DO(cudaMallocFromPoolAsync((void **)&p, size, pool, s));
+		DO(cudaMemcpyAsync(p, w.at, size, cudaMemcpyDeviceToDevice, s));
+		work<<<blocks, THREADS, 0, s>>>(p, rounds, i);
+		DO(cudaMemcpyAsync(w.at, p, size, cudaMemcpyDeviceToDevice, s));
+		DO(cudaFreeAsync(p, s));
+		w.expect(i);
+	}
+	DO(cudaStreamSynchronize(s));
+	DO(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+	if (used) {
+		fprintf(stderr, "pool: %llu bytes used\n", (unsigned long long)used);
+		exit(1);
+	}
+	DO(cudaMemPoolTrimTo(pool, 0));
+	DO(cudaMemPoolDestroy(pool));
+	w.show("pool");
+}
+
 // Graphs whose kernels run if a value is not 0, which is what the graph sets it to
 static void graph_if()
 {
@@ -716,6 +751,7 @@ static const struct {
 	{ "device-reset", device_reset },
 	{ "occupancy", occupancy },
 	{ "clusters", clusters },
+	{ "pool", pool },
 	{ "graph-memory", graph_memory },
 	{ "graph-if", graph_if },
 	{ "ipc", ipc },

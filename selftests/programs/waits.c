@@ -79,38 +79,14 @@ static void launch(CUfunction f, CUstream stream)
 
 /* ---- calls ---- */
 
-/* Addresses and memory apart, as in cuda.h */
-struct properties {
-	int type, handles;
-	CUmemLocation location;
-	void *security;
-	struct { unsigned char compression, rdma; unsigned short usage; char reserved[4]; } flags;
-};
-
-struct permission {
-	CUmemLocation location;
-	int flags;
-};
-
-typedef unsigned long long handle_t;
-CUresult cuMemAddressReserve(CUdeviceptr *at, size_t size, size_t align, CUdeviceptr want,
-			     unsigned long long flags);
-CUresult cuMemAddressFree(CUdeviceptr at, size_t size);
-CUresult cuMemCreate(handle_t *memory, size_t size, const struct properties *p,
-		     unsigned long long flags);
-CUresult cuMemRelease(handle_t memory);
-CUresult cuMemMap(CUdeviceptr at, size_t size, size_t from, handle_t memory,
-		  unsigned long long flags);
-CUresult cuMemUnmap(CUdeviceptr at, size_t size);
-CUresult cuMemSetAccess(CUdeviceptr at, size_t size, const struct permission *p, size_t n);
-
 #define RANGE	(2u << 20)
 
-static const struct properties memory_of = {
-	.type = 1, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+static const CUmemAllocationProp memory_of = {
+	.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
 };
-static const struct permission readable = {
-	.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, .flags = 3,
+static const CUmemAccessDesc readable = {
+	.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
 };
 
 /* What a call works on; made anew for each */
@@ -128,7 +104,7 @@ static struct {
 	CUgraphExec exec;
 	CUcontext context;
 	CUdeviceptr range, mapped, pooled;
-	handle_t part, spare;
+	CUmemGenericAllocationHandle part, spare;
 	CUmemoryPool pool;
 } on;
 

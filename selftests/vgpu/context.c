@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "vgpu.h"
+#include "pool.h"
 
 #define STACK_MAX 64
 #define GREEN_DEFAULT_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
@@ -92,6 +92,8 @@ static void ctx_close(struct CUctx_st *ctx)
 	}
 	vg_modules_drop(ctx);
 	vg_arrays_drop(ctx);
+	vg_pools_drop(ctx);
+	vg_graph_mem_drop(ctx);
 	vg_regions_drop(ctx);
 	vg_rm_close(ctx);
 }

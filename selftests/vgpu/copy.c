@@ -52,7 +52,7 @@ static bool on_device(const struct CUstream_st *s, uint64_t addr)
 {
 	const struct vg_region *region = vg_region_find(addr);
 
-	return region && region->kind == VG_MEM_DEVICE && region->ctx->gpu == s->ctx->gpu;
+	return region && region->kind == VG_MEM_DEVICE && region->gpu == s->ctx->gpu;
 }
 
 static CUresult copy(uint64_t dst, enum end dst_end, uint64_t src, enum end src_end, size_t size,

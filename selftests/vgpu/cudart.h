@@ -279,6 +279,24 @@ struct cudaDeviceProp {
 	X(cuMemHostRegister, cuMemHostRegister_v2) X(cuMemHostUnregister, cuMemHostUnregister) \
 	X(cuMemAllocManaged, cuMemAllocManaged) X(cuMemAdvise, cuMemAdvise_v2) \
 	X(cuMemAllocAsync, cuMemAllocAsync) X(cuMemFreeAsync, cuMemFreeAsync) \
+	X(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool) \
+	X(cuDeviceGetMemPool, cuDeviceGetMemPool) \
+	X(cuDeviceSetMemPool, cuDeviceSetMemPool) \
+	X(cuMemPoolCreate, cuMemPoolCreate) \
+	X(cuMemPoolDestroy, cuMemPoolDestroy) \
+	X(cuMemPoolTrimTo, cuMemPoolTrimTo) \
+	X(cuMemPoolSetAttribute, cuMemPoolSetAttribute) \
+	X(cuMemPoolGetAttribute, cuMemPoolGetAttribute) \
+	X(cuMemPoolSetAccess, cuMemPoolSetAccess) \
+	X(cuMemPoolGetAccess, cuMemPoolGetAccess) \
+	X(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync) \
+	X(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode) \
+	X(cuGraphMemAllocNodeGetParams, cuGraphMemAllocNodeGetParams) \
+	X(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode) \
+	X(cuGraphMemFreeNodeGetParams, cuGraphMemFreeNodeGetParams) \
+	X(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim) \
+	X(cuDeviceGetGraphMemAttribute, cuDeviceGetGraphMemAttribute) \
+	X(cuDeviceSetGraphMemAttribute, cuDeviceSetGraphMemAttribute) \
 	X(cuMemPrefetchAsync, cuMemPrefetchAsync_v2) \
 	X(cuPointerGetAttributes, cuPointerGetAttributes) \
 	X(cuMemcpy, cuMemcpy) X(cuMemcpyAsync, cuMemcpyAsync) \

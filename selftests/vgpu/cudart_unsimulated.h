@@ -13,15 +13,14 @@
 	X(cudaCreateSurfaceObject) X(cudaCreateTextureObject) X(cudaCtxResetPersistingL2Cache) \
 	X(cudaDestroyExternalMemory) X(cudaDestroyExternalSemaphore) X(cudaDestroySurfaceObject) \
 	X(cudaDestroyTextureObject) X(cudaDeviceDisablePeerAccess) X(cudaDeviceEnablePeerAccess) \
-	X(cudaDeviceFlushGPUDirectRDMAWrites) X(cudaDeviceGetDefaultMemPool) \
-	X(cudaDeviceGetGraphMemAttribute) \
-	X(cudaDeviceGetHostAtomicCapabilities) X(cudaDeviceGetMemPool) \
+	X(cudaDeviceFlushGPUDirectRDMAWrites) \
+	X(cudaDeviceGetHostAtomicCapabilities) \
 	X(cudaDeviceGetNvSciSyncAttributes) \
 	X(cudaDeviceGetP2PAtomicCapabilities) X(cudaDeviceGetP2PAttribute) \
 	X(cudaDeviceGetSharedMemConfig) \
-	X(cudaDeviceGetTexture1DLinearMaxWidth) X(cudaDeviceGraphMemTrim) \
+	X(cudaDeviceGetTexture1DLinearMaxWidth) \
 	X(cudaDeviceRegisterAsyncNotification) \
-	X(cudaDeviceSetGraphMemAttribute) X(cudaDeviceSetMemPool) X(cudaDeviceSetSharedMemConfig) \
+	X(cudaDeviceSetSharedMemConfig) \
 	X(cudaDeviceUnregisterAsyncNotification) X(cudaEGLStreamConsumerAcquireFrame) \
 	X(cudaEGLStreamConsumerConnect) \
 	X(cudaEGLStreamConsumerConnectWithFlags) X(cudaEGLStreamConsumerDisconnect) \
@@ -42,7 +41,7 @@
 	X(cudaGetTextureObjectResourceDesc) \
 	X(cudaGetTextureObjectResourceViewDesc) X(cudaGetTextureObjectTextureDesc) \
 	X(cudaGraphAddExternalSemaphoresSignalNode) X(cudaGraphAddExternalSemaphoresWaitNode) \
-	X(cudaGraphAddMemAllocNode) X(cudaGraphAddMemFreeNode) X(cudaGraphAddMemcpyNodeFromSymbol) \
+	X(cudaGraphAddMemcpyNodeFromSymbol) \
 	X(cudaGraphAddMemcpyNodeToSymbol) X(cudaGraphAddNode) X(cudaGraphChildGraphNodeGetGraph) \
 	X(cudaGraphConditionalHandleCreate) X(cudaGraphDebugDotPrint) \
 	X(cudaGraphEventRecordNodeGetEvent) \
@@ -62,7 +61,6 @@
 	X(cudaGraphKernelNodeCopyAttributes) \
 	X(cudaGraphKernelNodeGetAttribute) X(cudaGraphKernelNodeGetParams) \
 	X(cudaGraphKernelNodeSetAttribute) \
-	X(cudaGraphMemAllocNodeGetParams) X(cudaGraphMemFreeNodeGetParams) \
 	X(cudaGraphMemcpyNodeGetParams) \
 	X(cudaGraphMemcpyNodeSetParams) X(cudaGraphMemcpyNodeSetParams1D) \
 	X(cudaGraphMemcpyNodeSetParamsFromSymbol) \
@@ -91,19 +89,16 @@
 	X(cudaLibraryUnload) X(cudaLogsCurrent) X(cudaLogsDumpToFile) X(cudaLogsDumpToMemory) \
 	X(cudaLogsRegisterCallback) X(cudaLogsUnregisterCallback) X(cudaMalloc3DArray) \
 	X(cudaMallocArray) \
-	X(cudaMallocFromPoolAsync) X(cudaMallocFromPoolAsync_ptsz) X(cudaMallocMipmappedArray) \
+	X(cudaMallocMipmappedArray) \
 	X(cudaMemDiscardAndPrefetchBatchAsync) X(cudaMemDiscardAndPrefetchBatchAsync_ptsz) \
 	X(cudaMemDiscardBatchAsync) \
-	X(cudaMemDiscardBatchAsync_ptsz) X(cudaMemGetDefaultMemPool) X(cudaMemGetMemPool) \
-	X(cudaMemPoolCreate) \
-	X(cudaMemPoolDestroy) X(cudaMemPoolExportPointer) X(cudaMemPoolExportToShareableHandle) \
-	X(cudaMemPoolGetAccess) \
-	X(cudaMemPoolGetAttribute) X(cudaMemPoolImportFromShareableHandle) \
+	X(cudaMemDiscardBatchAsync_ptsz) \
+	X(cudaMemGetDefaultMemPool) X(cudaMemGetMemPool) X(cudaMemSetMemPool) \
+	X(cudaMemPoolExportPointer) X(cudaMemPoolExportToShareableHandle) \
+	X(cudaMemPoolImportFromShareableHandle) \
 	X(cudaMemPoolImportPointer) \
-	X(cudaMemPoolSetAccess) X(cudaMemPoolSetAttribute) X(cudaMemPoolTrimTo) \
 	X(cudaMemPrefetchBatchAsync) \
 	X(cudaMemPrefetchBatchAsync_ptsz) X(cudaMemRangeGetAttribute) X(cudaMemRangeGetAttributes) \
-	X(cudaMemSetMemPool) \
 	X(cudaMemcpy2DArrayToArray) X(cudaMemcpy2DArrayToArray_ptds) X(cudaMemcpy2DFromArray) \
 	X(cudaMemcpy2DFromArrayAsync) X(cudaMemcpy2DFromArrayAsync_ptsz) \
 	X(cudaMemcpy2DFromArray_ptds) \

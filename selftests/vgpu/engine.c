@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "vgpu.h"
+#include "pool.h"
 
 #define STEPS		2048u		/* thread-instructions a block runs in one turn */
 #define STEP_NS		10u		/* about what one takes, for slices that end earlier */
@@ -202,8 +202,12 @@ static bool advance_one(struct vg_op *op)
 	case VG_OP_SET:
 		work_unlocked(op);
 		break;
+	case VG_OP_ALLOC:
+		vg_graph_mem_allocated(op->alloc.mem);
+		break;
 	case VG_OP_FREE:
-		vg_mem_free(op->free.ptr, false);
+		if (!vg_pool_freed(op->free.ptr) && !vg_graph_mem_freed(op->free.ptr))
+			vg_mem_free(op->free.ptr, false);
 		break;
 	case VG_OP_WRITE_VALUE:
 		write_value(op);

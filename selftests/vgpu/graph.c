@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph.h"
+#include "pool.h"
 
 bool vg_nodes_has(const struct vg_nodes *l, const struct CUgraphNode_st *n)
 {
@@ -64,6 +65,8 @@ struct vg_op *vg_op_clone(const struct vg_op *op)
 			break;
 		*c = *op;
 		c->next = NULL;
+		if (c->kind == VG_OP_ALLOC)
+			vg_graph_mem_get(c->alloc.mem);
 		if (c->kind == VG_OP_KERNEL) {
 			size_t size = op->kernel.function->info->param_size + 16;
 
@@ -305,6 +308,8 @@ CUDADRV_API CUresult cuGraphClone(CUgraph *clone, CUgraph g)
 {
 	CUresult r = clone ? vg_enter_graph(g) : CUDA_ERROR_INVALID_VALUE;
 
+	if (!r && vg_graph_has_memory(g))
+		return vg_leave(CUDA_ERROR_NOT_SUPPORTED);
 	return r ? r : vg_leave(vg_graph_clone(g, clone));
 }
 
@@ -329,6 +334,8 @@ CUDADRV_API CUresult cuGraphDestroyNode(CUgraphNode n)
 
 	if (r)
 		return r;
+	if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+		return vg_leave(CUDA_ERROR_NOT_SUPPORTED);
 	vg_node_free(n);
 	return vg_leave(CUDA_SUCCESS);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph.h"
+#include "pool.h"
 
 static __thread CUstreamCaptureMode thread_mode;	/* cuThreadExchangeStreamCaptureMode */
 
@@ -165,10 +166,7 @@ CUresult vg_capture_op(struct CUstream_st *s, struct vg_op *op)
 	struct CUgraphNode_st *n;
 	CUresult r = CUDA_SUCCESS;
 
-	if (op->kind == VG_OP_FREE)
-		r = invalidate(s->capture,
-			       vg_unsimulated("cuMemFreeAsync while its stream captures"));
-	else if (op->kind == VG_OP_HOST && !op->host.fn)
+	if (op->kind == VG_OP_HOST && !op->host.fn)
 		r = invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	if (!r)
 		r = append(s, type_of(op), &n);
@@ -187,11 +185,44 @@ CUresult vg_capture_op(struct CUstream_st *s, struct vg_op *op)
 	return r;
 }
 
+/* Undo append() */
+static CUresult take_back(struct CUstream_st *s, struct CUgraphNode_st *n, CUresult r)
+{
+	struct vg_nodes before = n->deps;
+
+	if (!r)
+		return r;
+	n->deps = (struct vg_nodes) { 0 };
+	vg_node_free(n);
+	vg_nodes_clear(&s->tail_nodes);
+	s->tail_nodes = before;
+	return r;
+}
+
+CUresult vg_capture_alloc(struct CUstream_st *s, CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	struct CUgraphNode_st *n;
+	CUresult r = append(s, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &n);
+
+	return r ? r : take_back(s, n, vg_node_alloc(n, s->ctx, p));
+}
+
+CUresult vg_capture_free(struct CUstream_st *s, CUdeviceptr ptr)
+{
+	struct CUgraphNode_st *n;
+	CUresult r = append(s, CU_GRAPH_NODE_TYPE_MEM_FREE, &n);
+
+	return r ? r : take_back(s, n, vg_node_free_memory(n, ptr));
+}
+
 CUresult vg_capture_graph(struct CUstream_st *s, const struct CUgraph_st *g)
 {
 	struct CUgraph_st *child;
 	struct CUgraphNode_st *n;
 	CUresult r;
+
+	if (vg_graph_has_memory(g))
+		return CUDA_ERROR_NOT_SUPPORTED;
 
 	r = vg_graph_clone(g, &child);
 	if (r)

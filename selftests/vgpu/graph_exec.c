@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph.h"
+#include "pool.h"
 
 /* A launch, from the graph to steps */
 
@@ -348,6 +349,12 @@ static CUresult instantiate(CUgraphExec *out, CUgraph g, unsigned long long flag
 		vg_object_free(VG_EXEC, exec);
 		return r;
 	}
+	r = vg_graph_mem_instantiate(exec->graph, true);
+	if (r) {
+		vg_graph_free(exec->graph);
+		vg_object_free(VG_EXEC, exec);
+		return r;
+	}
 	*out = exec;
 	return CUDA_SUCCESS;
 }
@@ -442,7 +449,9 @@ static CUresult launch(CUgraphExec exec, CUstream stream, bool own)
 	op = vg_op_new(VG_OP_GRAPH);
 	if (!op)
 		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	r = new_run(exec, s->priority, &run);
+	r = vg_graph_mem_launch(exec);
+	if (!r)
+		r = new_run(exec, s->priority, &run);
 	if (r) {
 		free(op);
 		return vg_leave(r);
@@ -489,6 +498,7 @@ CUDADRV_API CUresult cuGraphExecDestroy(CUgraphExec exec)
 
 	if (r)
 		return r;
+	vg_graph_mem_instantiate(exec->graph, false);
 	vg_graph_free(exec->graph);
 	vg_mark_put(exec->last);
 	vg_object_free(VG_EXEC, exec);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph.h"
+#include "pool.h"
 
 CUresult vg_node_kernel(struct CUgraphNode_st *n, const CUDA_KERNEL_NODE_PARAMS *p)
 {
@@ -131,6 +132,8 @@ static CUresult node_child(struct CUgraphNode_st *n, CUgraph child)
 	CUresult r = vg_handle_is(child, VG_GRAPH) && child != n->graph ? CUDA_SUCCESS :
 		     CUDA_ERROR_INVALID_VALUE;
 
+	if (!r && vg_graph_has_memory(child))
+		r = CUDA_ERROR_NOT_SUPPORTED;
 	if (!r)
 		r = vg_graph_clone(child, &n->child);
 	if (!r)
@@ -295,8 +298,9 @@ CUDADRV_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgrap
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		return vg_unsimulated("cuGraphAddNode of a conditional node");
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return cuGraphAddMemAllocNode(out, g, deps, n, (void *)&p->alloc);
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-		return vg_unsimulated("cuGraphAddNode of memory");
+		return cuGraphAddMemFreeNode(out, g, deps, n, p->free.dptr);
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
 		return vg_unsimulated("cuGraphAddNode of an external semaphore");

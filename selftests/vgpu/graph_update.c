@@ -124,6 +124,10 @@ static CUgraphExecUpdateResult same_shape(struct CUgraph_st *a, struct CUgraph_s
 		if (n->op && m->op && n->op->kind != m->op->kind &&
 		    n->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+		if ((n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+		     n->op->alloc.mem != m->op->alloc.mem) ||
+		    (n->type == CU_GRAPH_NODE_TYPE_MEM_FREE && n->op->free.ptr != m->op->free.ptr))
+			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 		if (n->child)
 			r = same_shape(n->child, m->child, info);
 		if (r)

@@ -138,6 +138,22 @@ void vg_region_del(uint64_t base)
 	publish(l);
 }
 
+void vg_region_absent(uint64_t base, bool absent)
+{
+	const struct vg_region *r = vg_region_find(base);
+	struct list *old = atomic_load(&current), *l;
+
+	if (!r || r->base != base)
+		return;
+	l = malloc(sizeof(*l) + old->n * sizeof(l->r[0]));
+	if (!l)
+		abort();
+	memcpy(l->r, old->r, old->n * sizeof(l->r[0]));
+	l->r[r - old->r].absent = absent;
+	l->n = old->n;
+	publish(l);
+}
+
 /* By the engine only, at every access: the last region found is tried first */
 bool vg_access_ok(uint64_t addr, size_t size, bool write)
 {
@@ -153,7 +169,7 @@ bool vg_access_ok(uint64_t addr, size_t size, bool write)
 		generation = now->generation;
 		last = *r;
 	}
-	return last.size - (addr - last.base) >= size && !(write && last.readonly);
+	return last.size - (addr - last.base) >= size && !(write && last.readonly) && !last.absent;
 }
 
 /*
@@ -222,7 +238,10 @@ void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n)
 			 (unsigned long long)r->size, (unsigned long long)r->base, r->gpu->number);
 		return;
 	}
-	if (r && addr - r->base < r->size + APART)
+	if (r && r->absent && addr - r->base < r->size)
+		snprintf(buf, n, ", in the %llu bytes at 0x%llx, which no graph has allocated",
+			 (unsigned long long)r->size, (unsigned long long)r->base);
+	else if (r && addr - r->base < r->size + APART)
 		snprintf(buf, n, ", %s the %llu bytes at 0x%llx",
 			 addr - r->base >= r->size ? "behind" : size > r->size - (addr - r->base) ?
 			 "across the end of" : "in, which may not be written,",
@@ -280,11 +299,35 @@ static bool charge(const struct vg_gpu *g, size_t size)
 	return ok;
 }
 
-static void uncharge(const struct vg_gpu *g, size_t size)
+bool vg_charge(const struct vg_gpu *g, size_t size)
+{
+	return charge(g, size) || (vg_pools_short() && charge(g, size));
+}
+
+void vg_uncharge(const struct vg_gpu *g, size_t size)
 {
 	vg_shm_lock(g->device);
 	g->device->proc[g->proc].mem -= size;
 	vg_shm_unlock(g->device);
+}
+
+void *vg_pages_take(const struct vg_gpu *gpu, size_t size)
+{
+	void *p;
+
+	if (gpu && !vg_charge(gpu, size))
+		return NULL;
+	p = take_pages(size);
+	if (!p && gpu)
+		vg_uncharge(gpu, size);
+	return p;
+}
+
+void vg_pages_give(const struct vg_gpu *gpu, void *p, size_t size)
+{
+	give_pages(p, size);
+	if (gpu)
+		vg_uncharge(gpu, size);
 }
 
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags,
@@ -297,7 +340,7 @@ CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsig
 
 	if (!size || !out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (kind == VG_MEM_DEVICE && !charge(ctx->gpu, size))
+	if (kind == VG_MEM_DEVICE && !vg_charge(ctx->gpu, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p = take_pages(size);
 	r.base = (uintptr_t)p;
@@ -306,7 +349,7 @@ CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsig
 		if (p)
 			give_pages(p, size);
 		if (kind == VG_MEM_DEVICE)
-			uncharge(ctx->gpu, size);
+			vg_uncharge(ctx->gpu, size);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = r.base;
@@ -319,14 +362,14 @@ CUresult vg_mem_free(CUdeviceptr ptr, bool host)
 	const struct vg_region *r = vg_region_find(ptr);
 	struct vg_region copy;
 
-	if (!r || r->base != ptr || r->kind == VG_MEM_REGISTERED || r->kind == VG_MEM_GLOBAL ||
-	    host != (r->kind == VG_MEM_HOST))
+	if (!r || r->base != ptr || r->owner != r->ctx || r->kind == VG_MEM_REGISTERED ||
+	    r->kind == VG_MEM_GLOBAL || host != (r->kind == VG_MEM_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
 	copy = *r;
 	vg_region_del(ptr);
 	give_pages((void *)(uintptr_t)copy.base, copy.size);
 	if (copy.kind == VG_MEM_DEVICE)
-		uncharge(copy.gpu, copy.size);
+		vg_uncharge(copy.gpu, copy.size);
 	return CUDA_SUCCESS;
 }
 
@@ -344,7 +387,7 @@ void vg_regions_drop(const void *owner)
 		if (r.kind != VG_MEM_REGISTERED && r.kind != VG_MEM_GLOBAL)
 			give_pages((void *)(uintptr_t)r.base, r.size);
 		if (r.kind == VG_MEM_DEVICE)
-			uncharge(r.gpu, r.size);
+			vg_uncharge(r.gpu, r.size);
 		l = atomic_load(&current);	/* what stands before i did not move */
 	}
 }

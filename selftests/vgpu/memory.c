@@ -2,7 +2,7 @@
 /* Driver API: allocating, registering and asking about memory */
 #include <stdio.h>
 #include <string.h>
-#include "vgpu.h"
+#include "pool.h"
 
 CUDADRV_API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
@@ -81,6 +81,20 @@ CUDADRV_API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned i
 	return alloc(ptr, size, VG_MEM_MANAGED, flags);
 }
 
+static CUresult free_now(CUdeviceptr ptr)
+{
+	CUresult r;
+
+	if (vg_pool_of(ptr)) {
+		r = vg_pool_free(ptr, NULL);
+		return r || vg_pool_freed(ptr) ? r : CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!vg_graph_mem_find(ptr))
+		return vg_mem_free(ptr, false);
+	r = vg_graph_mem_free(ptr);
+	return r || vg_graph_mem_freed(ptr) ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
 	const struct vg_region *region;
@@ -91,89 +105,11 @@ CUDADRV_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 	if (!ptr)
 		return vg_leave(CUDA_SUCCESS);
 	region = vg_region_find(ptr);
-	if (!region)
+	if (!region || region->base != ptr)
 		return vg_leave(CUDA_ERROR_INVALID_VALUE);
 	/* managed memory may be any context's work's */
 	r = vg_wait_held(VG_HOLDER_MEM_FREE, region->kind == VG_MEM_DEVICE ? region->ctx : NULL);
-	return vg_leave(r ? r : vg_mem_free(ptr, false));
-}
-
-/* The only pool is the default one, and it returns memory at once, whatever its attributes say. */
-CUDADRV_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
-{
-	CUresult r = vg_check_device(pool, dev);
-
-	if (!r)
-		*pool = (CUmemoryPool)(uintptr_t)(dev + 1);
-	return r;
-}
-
-CUDADRV_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
-					   void *value)
-{
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-		return vg_unsimulated("an attribute of a memory pool");
-	return vg_check_device(value, (CUdevice)(uintptr_t)pool - 1);
-}
-
-static CUresult alloc_async(CUdeviceptr *ptr, size_t size, CUstream stream, bool own)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-	CUresult r = vg_enter_ctx(&ctx);
-
-	if (r)
-		return r;
-	r = vg_stream_get(stream, own, ctx, &s);
-	if (!r && s->capture)
-		r = vg_unsimulated("cuMemAllocAsync while its stream captures");
-	/* early is allowed */
-	return vg_leave(r ? r : vg_mem_alloc(ctx, size, VG_MEM_DEVICE, 0, ptr));
-}
-
-static CUresult free_async(CUdeviceptr ptr, CUstream stream, bool own)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-	const struct vg_region *region;
-	struct vg_op *op;
-	CUresult r = vg_enter_ctx(&ctx);
-
-	if (r)
-		return r;
-	r = vg_stream_get(stream, own, ctx, &s);
-	if (r)
-		return vg_leave(r);
-	region = vg_region_find(ptr);
-	if (!region || region->base != ptr || region->kind != VG_MEM_DEVICE)
-		return vg_leave(CUDA_ERROR_INVALID_VALUE);
-	op = vg_op_new(VG_OP_FREE);
-	if (!op)
-		return vg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	op->free.ptr = ptr;
-	return vg_leave(vg_push(s, op));
-}
-
-CUDADRV_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream stream)
-{
-	return alloc_async(ptr, size, stream, false);
-}
-
-CUDADRV_API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ptr, size_t size, CUstream stream)
-{
-	return alloc_async(ptr, size, stream, true);
-}
-
-CUDADRV_API CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
-{
-	return free_async(ptr, stream, false);
-}
-
-CUDADRV_API CUresult cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
-{
-	return free_async(ptr, stream, true);
+	return vg_leave(r ? r : free_now(ptr));
 }
 
 CUDADRV_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ptr)
@@ -399,7 +335,7 @@ static CUresult attribute(void *out, CUpointer_attribute attribute, CUdeviceptr 
 		return is_host(r) || r->kind == VG_MEM_MANAGED ? CUDA_SUCCESS :
 		       CUDA_ERROR_INVALID_VALUE;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)out = (int)r->ctx->gpu->number;
+		*(int *)out = (int)(r->gpu ? r->gpu : r->ctx ? r->ctx->gpu : &vg.gpu[0])->number;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		*(int *)out = 0;
@@ -409,6 +345,21 @@ static CUresult attribute(void *out, CUpointer_attribute attribute, CUdeviceptr 
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		*(int *)out = r->kind == VG_MEM_MANAGED;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+		*(int *)out = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		*(cuuint64_t *)out = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(int *)out = r->readonly ? CU_MEM_ACCESS_FLAGS_PROT_READ :
+			      CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(CUmemoryPool *)out = vg_pool_of(ptr);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 		*(CUdeviceptr *)out = r->base;

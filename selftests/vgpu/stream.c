@@ -4,7 +4,7 @@
  * stands at the heads.
  */
 #include <stdlib.h>
-#include "vgpu.h"
+#include "pool.h"
 
 struct vg_op *vg_op_new(enum vg_op_kind kind)
 {
@@ -35,6 +35,10 @@ void vg_op_free(struct vg_op *op)
 	case VG_OP_RECORD:
 	case VG_OP_WAIT_EVENT:
 		vg_mark_put(op->mark);
+		break;
+	case VG_OP_ALLOC:
+		if (op->alloc.mem)
+			vg_graph_mem_put(op->alloc.mem);
 		break;
 	case VG_OP_GRAPH:
 		vg_run_free(op->run);
@@ -203,6 +207,7 @@ CUresult vg_wait_stream(struct CUstream_st *s)
 		return r;
 	while (vg_handle_is(s, VG_STREAM) && s->id == id && !passed(s, seq))
 		pthread_cond_wait(&vg.changed, &vg.lock);
+	vg_pools_sync();
 	return gpu->sticky;
 }
 
@@ -234,8 +239,10 @@ CUresult vg_wait_ctx(struct CUctx_st *ctx)
 		for (struct CUctx_st *c = vg.contexts; c; c = c->next)
 			if ((!ctx || c == ctx) && !ctx_passed(c, seq))
 				done = false;
-		if (done)
+		if (done) {
+			vg_pools_sync();
 			return gpu->sticky;
+		}
 		pthread_cond_wait(&vg.changed, &vg.lock);
 	}
 }

@@ -572,6 +572,7 @@ CUDADRV_API CUresult cuEventSynchronize(CUevent event)
 		while (!m->done)
 			pthread_cond_wait(&vg.changed, &vg.lock);
 		vg_mark_put(m);
+		vg_pools_sync();
 	}
 	return vg_leave(gpu->sticky);
 }

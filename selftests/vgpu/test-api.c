@@ -412,21 +412,9 @@ static bool entry_points(void)
 	      strstr(text, "cuGraphConditionalHandleCreate"));
 	/* FFmpeg does without CUDA where this one is missing */
 	OK(cuGetProcAddress("cuGLGetDevices_v2", &q, 13000, 0, &status));
-	CHECK(heard((CUresult (*)(void))(void *)cuMemPoolTrimTo, text,
+	CHECK(heard((CUresult (*)(void))(void *)cuCtxEnablePeerAccess, text,
 		    sizeof(text)) == CUDA_ERROR_NOT_SUPPORTED &&
-	      strstr(text, "cuMemPoolTrimTo"));
-	return true;
-}
-
-static bool default_pool(void)
-{
-	cuuint64_t kept = 1 << 20;
-	CUmemoryPool pool;
-
-	OK(cuDeviceGetDefaultMemPool(&pool, 0));
-	OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
-	IS(INVALID_VALUE, cuMemPoolSetAttribute(NULL, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
-	IS(INVALID_DEVICE, cuDeviceGetDefaultMemPool(&pool, 99));
+	      strstr(text, "cuCtxEnablePeerAccess"));
 	return true;
 }
 
@@ -472,9 +460,10 @@ int main(int argc, char **argv)
 	ok(registering(), "registering host memory, read-only too");
 	ok(entry_points(), "cuGetProcAddress; what is not simulated says so");
 	ok(error_texts(), "names and texts of errors");
-	ok(default_pool(), "the default memory pool");
 	textures_tests();
 	streams_tests();
+	pools_tests();
+	virtual_tests();
 	graphs_tests();
 	process_tests("/proc/self/exe");
 	snprintf(name, sizeof(name), "/dev/shm/vgpu-test-api-%d", (int)getpid());

@@ -85,6 +85,8 @@ static inline CUresult set(CUstream s, unsigned int word, uint32_t v)
 
 void textures_tests(void);
 void streams_tests(void);
+void pools_tests(void);
+void virtual_tests(void);
 void graphs_tests(void);
 void process_tests(const char *self);
 int process_child(const char *role);

@@ -10,10 +10,8 @@
 #define VG_UNSIMULATED_DECLARED(X) \
 	X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
 	X(cuCtxGetExecAffinity) \
-	X(cuDeviceGetMemPool) X(cuDeviceGetP2PAttribute) \
-	X(cuDeviceSetMemPool) \
-	X(cuLibraryGetUnifiedFunction) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) \
-	X(cuMemPoolGetAttribute) X(cuMemPoolTrimTo) \
+	X(cuDeviceGetP2PAttribute) \
+	X(cuLibraryGetUnifiedFunction) \
 	X(cuMipmappedArrayDestroy) X(cuOccupancyMaxActiveClusters) \
 	X(cuOccupancyMaxPotentialClusterSize)
 
@@ -28,18 +26,17 @@
 	X(cuCtxRecordEvent) X(cuDestroyExternalMemory) \
 	X(cuDestroyExternalSemaphore) \
 	X(cuDevResourceGenerateDesc) X(cuDevSmResourceSplitByCount) X(cuDeviceGetDevResource) \
-	X(cuDeviceGetGraphMemAttribute) X(cuDeviceGetHostAtomicCapabilities) \
+	X(cuDeviceGetHostAtomicCapabilities) \
 	X(cuDeviceGetNvSciSyncAttributes) \
 	X(cuDeviceGetP2PAtomicCapabilities) X(cuDeviceGetTexture1DLinearMaxWidth) \
-	X(cuDeviceGraphMemTrim) \
-	X(cuDeviceRegisterAsyncNotification) X(cuDeviceSetGraphMemAttribute) X(cuDeviceTotalMem) \
+	X(cuDeviceRegisterAsyncNotification) X(cuDeviceTotalMem) \
 	X(cuDeviceUnregisterAsyncNotification) X(cuEGLStreamConsumerDisconnect) \
 	X(cuEGLStreamProducerConnect) X(cuEGLStreamProducerDisconnect) \
 	X(cuEGLStreamProducerPresentFrame) X(cuEGLStreamProducerReturnFrame) \
 	X(cuExternalMemoryGetMappedBuffer) \
 	X(cuExternalMemoryGetMappedMipmappedArray) X(cuFlushGPUDirectRDMAWrites) \
 	X(cuGraphAddExternalSemaphoresSignalNode) \
-	X(cuGraphAddExternalSemaphoresWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
+	X(cuGraphAddExternalSemaphoresWaitNode) \
 	X(cuGraphBatchMemOpNodeGetParams) X(cuGraphBatchMemOpNodeSetParams) \
 	X(cuGraphConditionalHandleCreate) \
 	X(cuGraphDebugDotPrint) X(cuGraphEventRecordNodeGetEvent) \
@@ -54,7 +51,7 @@
 	X(cuGraphExternalSemaphoresWaitNodeGetParams) \
 	X(cuGraphExternalSemaphoresWaitNodeSetParams) \
 	X(cuGraphKernelNodeCopyAttributes) \
-	X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphNodeGetEnabled) \
+	X(cuGraphNodeGetEnabled) \
 	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGLGetDevices_v2) \
 	X(cuGraphicsGLRegisterImage) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \
@@ -72,26 +69,23 @@
 	X(cuIpcOpenMemHandle_v2) \
 	X(cuLinkAddData) X(cuLinkAddFile) X(cuLinkCreate) \
 	X(cuLogsCurrent) X(cuLogsDumpToFile) X(cuLogsDumpToMemory) X(cuLogsRegisterCallback) \
-	X(cuLogsUnregisterCallback) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemAlloc) \
+	X(cuLogsUnregisterCallback) X(cuMemAlloc) \
 	X(cuMemAllocHost) \
 	X(cuMemAllocPitch) X(cuMemBatchDecompressAsync) X(cuMemBatchDecompressAsync_ptsz) \
-	X(cuMemCreate) \
 	X(cuMemDiscardAndPrefetchBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync_ptsz) \
-	X(cuMemDiscardBatchAsync) X(cuMemDiscardBatchAsync_ptsz) X(cuMemExportToShareableHandle) \
+	X(cuMemDiscardBatchAsync) X(cuMemDiscardBatchAsync_ptsz) \
 	X(cuMemFree) \
-	X(cuMemGetAccess) X(cuMemGetAddressRange) X(cuMemGetAllocationGranularity) \
-	X(cuMemGetAllocationPropertiesFromHandle) X(cuMemGetDefaultMemPool) \
+	X(cuMemGetAddressRange) \
 	X(cuMemGetHandleForAddressRange) \
-	X(cuMemGetInfo) X(cuMemGetMemPool) X(cuMemHostGetDevicePointer) X(cuMemHostRegister) \
-	X(cuMemImportFromShareableHandle) X(cuMemMap) X(cuMemMapArrayAsync) \
+	X(cuMemGetInfo) X(cuMemHostGetDevicePointer) X(cuMemHostRegister) \
+	X(cuMemMapArrayAsync) \
 	X(cuMemMapArrayAsync_ptsz) \
-	X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolExportPointer) \
+	X(cuMemPoolExportPointer) \
 	X(cuMemPoolExportToShareableHandle) \
-	X(cuMemPoolGetAccess) X(cuMemPoolImportFromShareableHandle) X(cuMemPoolImportPointer) \
-	X(cuMemPoolSetAccess) X(cuMemPrefetchBatchAsync) X(cuMemPrefetchBatchAsync_ptsz) \
-	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) X(cuMemRelease) \
-	X(cuMemRetainAllocationHandle) \
-	X(cuMemSetAccess) X(cuMemSetMemPool) X(cuMemUnmap) X(cuMemcpy2D) X(cuMemcpy2DAsync) \
+	X(cuMemPoolImportFromShareableHandle) X(cuMemPoolImportPointer) \
+	X(cuMemPrefetchBatchAsync) X(cuMemPrefetchBatchAsync_ptsz) \
+	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) \
+	X(cuMemcpy2D) X(cuMemcpy2DAsync) \
 	X(cuMemcpy2DUnaligned) X(cuMemcpy3D) X(cuMemcpy3DAsync) \
 	X(cuMemcpyAtoA) X(cuMemcpyAtoD) X(cuMemcpyAtoH) X(cuMemcpyAtoHAsync) X(cuMemcpyDtoA) \
 	X(cuMemcpyDtoD) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoH) X(cuMemcpyDtoHAsync) X(cuMemcpyHtoA) \

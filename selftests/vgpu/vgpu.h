@@ -26,7 +26,7 @@
 
 enum vg_type { VG_NONE, VG_CONTEXT, VG_MODULE, VG_FUNCTION, VG_LIBRARY, VG_LINK, VG_STREAM,
 	       VG_EVENT, VG_TEXREF, VG_SURFREF, VG_GRAPH, VG_NODE, VG_EXEC,
-	       VG_USER_OBJECT, VG_TYPES };
+	       VG_USER_OBJECT, VG_POOL, VG_MEMORY, VG_TYPES };
 
 /*
  * One point of a stream that others wait for: an event record. Counted: op, event and waiting ops
@@ -39,8 +39,8 @@ struct vg_mark {
 };
 
 enum vg_op_kind {
-	VG_OP_KERNEL, VG_OP_COPY, VG_OP_COPY2D, VG_OP_SET, VG_OP_FREE, VG_OP_RECORD,
-	VG_OP_WAIT_EVENT, VG_OP_WAIT_VALUE, VG_OP_WRITE_VALUE, VG_OP_HOST, VG_OP_FENCE, VG_OP_GRAPH,
+	VG_OP_KERNEL, VG_OP_COPY, VG_OP_COPY2D, VG_OP_SET, VG_OP_ALLOC, VG_OP_FREE,
+	VG_OP_RECORD, VG_OP_WAIT_EVENT, VG_OP_WAIT_VALUE, VG_OP_WRITE_VALUE, VG_OP_HOST, VG_OP_FENCE, VG_OP_GRAPH,
 };
 
 struct vg_op {
@@ -69,6 +69,7 @@ struct vg_op {
 			 src_plane, width, height, depth; } copy2d;
 		struct { char *dst; size_t pitch, width, height; uint32_t value;
 			 unsigned int element; } set;
+		struct { struct vg_graph_mem *mem; size_t size; } alloc;
 		struct { CUdeviceptr ptr; } free;
 		struct vg_mark *mark;		/* RECORD, WAIT_EVENT */
 		struct { uint64_t addr, value; unsigned int flags, bytes; } value;
@@ -269,22 +270,36 @@ struct vg_region {
 	uint64_t base, size, id;
 	enum vg_mem kind;
 	bool readonly;
+	bool absent;			/* addresses without memory: nothing may access them */
 	unsigned int flags;
-	struct CUctx_st *ctx;
+	struct CUctx_st *ctx;		/* NULL: it was mapped */
 	const struct vg_gpu *gpu;	/* DEVICE: no other one's kernels may use it */
-	const void *owner;		/* goes with it: a context, a module */
+	const void *owner;		/* goes with it: a context, a module; a pool's block, a
+					 * graph's memory, a mapping */
 };
 const struct vg_region *vg_region_find(uint64_t addr);
 bool vg_region_covers(uint64_t addr, size_t size);
 CUresult vg_region_add(const struct vg_region *r);
 void vg_region_del(uint64_t base);
+void vg_region_absent(uint64_t base, bool absent);
 void vg_region_quiet(void);			/* by an engine, between two blocks */
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags,
 		      CUdeviceptr *out);
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
+/* Of the process's memory on the device. false: so much is not left */
+bool vg_charge(const struct vg_gpu *gpu, size_t size);
+void vg_uncharge(const struct vg_gpu *gpu, size_t size);
+/* Memory alone, charged to @gpu if there is one. NULL: there is none left */
+void *vg_pages_take(const struct vg_gpu *gpu, size_t size);
+void vg_pages_give(const struct vg_gpu *gpu, void *p, size_t size);
 void vg_regions_drop(const void *owner);	/* it goes, with its memory */
 bool vg_access_ok(uint64_t addr, size_t size, bool write);
 void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);
+
+/* pool.c: the lock is held */
+void vg_pools_sync(void);		/* the host has waited for work */
+bool vg_pools_short(void);		/* memory is short. false: there was nothing to give */
+void vg_pools_drop(const struct CUctx_st *ctx);
 
 /* module.c */
 /* a kernel's: on the current device */
@@ -353,6 +368,8 @@ CUresult vg_capture_forbids(struct CUstream_st *s);	/* may @s be waited for or a
 CUresult vg_capture_implicit(const struct CUstream_st *s);	/* may the legacy stream be used? */
 CUresult vg_capture_ctx(const struct CUctx_st *ctx);	/* may the whole context be waited for? */
 CUresult vg_capture_event(const struct CUevent_st *e);	/* may it be waited for or asked? */
+CUresult vg_capture_alloc(struct CUstream_st *s, CUDA_MEM_ALLOC_NODE_PARAMS *p);
+CUresult vg_capture_free(struct CUstream_st *s, CUdeviceptr ptr);
 void vg_capture_drop(struct CUstream_st *s);	/* the stream goes */
 
 #endif /* VGPU_VGPU_H */

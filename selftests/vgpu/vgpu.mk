@@ -5,9 +5,9 @@
 
 VGPU := $(B)/vgpu
 VGPU_SRCS := $(addprefix selftests/vgpu/,vgpu.c calls.c shm.c sched.c device.c context.c engine.c \
-	stream.c streams.c mem.c memory.c copy.c \
+	stream.c streams.c mem.c memory.c pool.c virtual.c copy.c \
 	module.c link.c launch.c oldlaunch.c texture.c reference.c table.c unsimulated.c rm.c \
-	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c)
+	graph.c graph_edges.c graph_params.c graph_exec.c graph_update.c graph_capture.c graph_memory.c)
 LIBS += $(VGPU)/libcuda.so.1 $(VGPU)/libcuda.so
 
 # its functions call each other, and not those of the interposer in front of it
@@ -41,7 +41,8 @@ $(B)/test/vgpu-cudadrv: selftests/vgpu/check-cudadrv.sh
 TESTS += $(B)/test/vgpu-cudadrv
 FAST_TESTS += $(B)/test/vgpu-cudadrv
 
-VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c cudart_graph.c)
+VGPU_RT_SRCS := $(addprefix selftests/vgpu/,cudart.c cudart_memory.c cudart_device.c cudart_graph.c \
+	cudart_pool.c)
 LIBS += $(VGPU)/libcudart.so.13
 
 $(VGPU)/libcudart.so.13: $(call objs,$(VGPU_RT_SRCS)) selftests/vgpu/cudart.map
@@ -58,7 +59,8 @@ TESTS += $(B)/test/vgpu-sched $(B)/test/vgpu-shm
 FAST_TESTS += $(B)/test/vgpu-sched $(B)/test/vgpu-shm
 
 $(B)/test/vgpu-api: $(call objs,$(addprefix selftests/vgpu/,test-api.c test-api-prepare.c \
-	test-api-streams.c test-api-graphs.c test-api-textures.c test-api-process.c)) \
+	test-api-streams.c test-api-graphs.c test-api-textures.c test-api-pools.c \
+	test-api-virtual.c test-api-process.c)) \
 	$(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../vgpu' \

@@ -189,6 +189,37 @@ CUFN(cuMemAllocFromPoolAsync, , 11020, PTSZ, (CUdeviceptr *, size_t, CUmemoryPoo
 CUFN(cuMemPoolTrimTo, , 11020, PLAIN, (CUmemoryPool, size_t))
 CUFN(cuMemPoolSetAttribute, , 11020, PLAIN, (CUmemoryPool, CUmemPool_attribute, void *))
 CUFN(cuMemPoolGetAttribute, , 11020, PLAIN, (CUmemoryPool, CUmemPool_attribute, void *))
+CUFN(cuMemPoolCreate, , 11020, PLAIN, (CUmemoryPool *, const CUmemPoolProps *))
+CUFN(cuMemPoolDestroy, , 11020, PLAIN, (CUmemoryPool))
+CUFN(cuMemPoolSetAccess, , 11020, PLAIN, (CUmemoryPool, const CUmemAccessDesc *, size_t))
+CUFN(cuMemPoolGetAccess, , 11020, PLAIN, (CUmemAccess_flags *, CUmemoryPool, CUmemLocation *))
+CUFN(cuMemGetDefaultMemPool, , 13000, PLAIN,
+     (CUmemoryPool *, CUmemLocation *, CUmemAllocationType))
+CUFN(cuMemGetMemPool, , 13000, PLAIN, (CUmemoryPool *, CUmemLocation *, CUmemAllocationType))
+CUFN(cuMemSetMemPool, , 13000, PLAIN, (CUmemLocation *, CUmemAllocationType, CUmemoryPool))
+CUFN(cuDeviceGetGraphMemAttribute, , 11040, PLAIN, (CUdevice, CUgraphMem_attribute, void *))
+CUFN(cuDeviceSetGraphMemAttribute, , 11040, PLAIN, (CUdevice, CUgraphMem_attribute, void *))
+CUFN(cuDeviceGraphMemTrim, , 11040, PLAIN, (CUdevice))
+CUFN(cuMemAddressReserve, , 10020, PLAIN,
+     (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long))
+CUFN(cuMemAddressFree, , 10020, PLAIN, (CUdeviceptr, size_t))
+CUFN(cuMemCreate, , 10020, PLAIN, (CUmemGenericAllocationHandle *, size_t,
+				   const CUmemAllocationProp *, unsigned long long))
+CUFN(cuMemRelease, , 10020, PLAIN, (CUmemGenericAllocationHandle))
+CUFN(cuMemMap, , 10020, PLAIN,
+     (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long))
+CUFN(cuMemUnmap, , 10020, PLAIN, (CUdeviceptr, size_t))
+CUFN(cuMemSetAccess, , 10020, PLAIN, (CUdeviceptr, size_t, const CUmemAccessDesc *, size_t))
+CUFN(cuMemGetAccess, , 10020, PLAIN, (unsigned long long *, const CUmemLocation *, CUdeviceptr))
+CUFN(cuMemExportToShareableHandle, , 10020, PLAIN,
+     (void *, CUmemGenericAllocationHandle, CUmemAllocationHandleType, unsigned long long))
+CUFN(cuMemImportFromShareableHandle, , 10020, PLAIN,
+     (CUmemGenericAllocationHandle *, void *, CUmemAllocationHandleType))
+CUFN(cuMemGetAllocationGranularity, , 10020, PLAIN,
+     (size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags))
+CUFN(cuMemGetAllocationPropertiesFromHandle, , 10020, PLAIN,
+     (CUmemAllocationProp *, CUmemGenericAllocationHandle))
+CUFN(cuMemRetainAllocationHandle, , 11000, PLAIN, (CUmemGenericAllocationHandle *, void *))
 CUFN(cuMemPrefetchAsync, , 8000, PTSZ, (CUdeviceptr, size_t, CUdevice, CUstream))
 CUFN(cuMemPrefetchAsync, _v2, 12020, PTSZ,
      (CUdeviceptr, size_t, CUmemLocation, unsigned int, CUstream))
@@ -379,6 +410,12 @@ CUFN(cuGraphAddEventRecordNode, , 11010, PLAIN,
      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent))
 CUFN(cuGraphAddEventWaitNode, , 11010, PLAIN,
      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent))
+CUFN(cuGraphAddMemAllocNode, , 11040, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUDA_MEM_ALLOC_NODE_PARAMS *))
+CUFN(cuGraphMemAllocNodeGetParams, , 11040, PLAIN, (CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *))
+CUFN(cuGraphAddMemFreeNode, , 11040, PLAIN,
+     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUdeviceptr))
+CUFN(cuGraphMemFreeNodeGetParams, , 11040, PLAIN, (CUgraphNode, CUdeviceptr *))
 CUFN(cuGraphAddBatchMemOpNode, , 11070, PLAIN, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
 	const CUDA_BATCH_MEM_OP_NODE_PARAMS *))
 CUFN(cuGraphAddNode, , 12020, PLAIN,
