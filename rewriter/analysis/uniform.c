@@ -358,24 +358,17 @@ static void reconsider(struct state *st, unsigned int i)
 
 static void mark_one_address(struct state *st)
 {
-	const struct gsr_operand *at;
 	struct gsr_stmt *s;
 	enum gsr_uniform u;
 
 	for (s = st->f->first; s; s = s->next) {
 		struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 
-		if (!insn || (insn->op != GSR_OP_LD && insn->op != GSR_OP_ST &&
-			      insn->op != GSR_OP_RED && insn->op != GSR_OP_ATOM) ||
-		    insn->n_opnds < 2)
+		if (!insn || insn->op != GSR_OP_LD || insn->n_opnds < 2)
 			continue;
-		u = insn->op == GSR_OP_LD ? gsr_result_uniform(st->f, insn) : GSR_UNIFORM_GLOBAL;
-		at = &insn->opnds[insn->op == GSR_OP_LD || insn->op == GSR_OP_ATOM];
+		u = gsr_result_uniform(st->f, insn);
 		insn->one_address = (u == GSR_UNIFORM_GLOBAL || u == GSR_UNIFORM_GENERIC) &&
-				    !gsr_insn_has(insn, "shared") &&
-				    !gsr_insn_has(insn, "shared::cta") &&
-				    !gsr_insn_has(insn, "local") && !gsr_insn_has(insn, "param") &&
-				    !operand_varies(st, at);
+				    !operand_varies(st, &insn->opnds[1]);
 	}
 }
 
