@@ -18,8 +18,9 @@
  * pointers.
  *
  * Programs do have benign races on flags: some thread stores "done" while others look whether it is
- * set. Such a word is read and written through the same pointer or by the same name, so loads of
- * global memory are not assumed to be alike if a store goes through a pointer that one of them uses.
+ * set. Such a word is read and written through the same pointer or by the same name. So loads of
+ * global memory are not assumed to be alike if a store goes through a pointer that one of them
+ * uses.
  *
  * In: a kernel with its graph. Out: enum gsr_loads for gsr_uniform(). Assumes gsr_find_retries().
  */
@@ -51,6 +52,7 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 /* ---- pointers by the parameters that they come from ---- */
 
 #define ROOTS_MAX	64u
+#define ROUNDS_MAX	32u	/* instructions mostly stand behind those whose results they use */
 
 struct roots {
 	const struct gsr_defuse *d;
@@ -138,9 +140,10 @@ static uint64_t root_of_name(struct roots *r, const struct gsr_insn *insn)
 	return root;
 }
 
-static void find_roots(struct gsr_arena *a, struct roots *r)
+/* false: it would take too long */
+static bool find_roots(struct gsr_arena *a, struct roots *r)
 {
-	unsigned int i, k;
+	unsigned int rounds = 0, i, k;
 
 	gsr_defuse_enter(r->d);
 	r->regs = gsr_alloc_array(a, r->d->n_regs + 1, sizeof(*r->regs));
@@ -159,7 +162,8 @@ static void find_roots(struct gsr_arena *a, struct roots *r)
 					roots |= roots_of(r, &insn->opnds[i]);
 			add_roots(r, &insn->opnds[0], roots);
 		}
-	} while (r->changed);
+	} while (r->changed && ++rounds < ROUNDS_MAX);
+	return !r->changed;
 }
 
 static const struct gsr_operand *written_to(const struct gsr_stmt *s)
@@ -193,7 +197,10 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool w
 	}
 	if (!loads || (!stores && !unknown))
 		return false;
-	find_roots(scratch, &r);
+	if (!find_roots(scratch, &r)) {
+		gsr_arena_reset(scratch);
+		return true;
+	}
 	for (s = fn->f->first; s; s = s->next) {
 		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address;
 
