@@ -331,7 +331,8 @@ static void scan_function(struct scan *s)
 	gsr_find_unread(s->p, f);
 	hide_own(&h, f);
 	for (i = 0; i < f->n_perf; i++)
-		if (strstr(f->perf[i], "cluster"))
+		/* that only limits the clusters that a launch may ask for */
+		if (strstr(f->perf[i], "cluster") && strncmp(f->perf[i], ".maxclusterrank", 15) != 0)
 			refuse(s, "clusters (%s)", f->perf[i]);
 	for (st = f->first; st; st = st->next) {
 		if (st->kind == GSR_STMT_INSN)

@@ -218,8 +218,8 @@ void gsr_region_add(struct gsr_region *r, unsigned int branch);
 /* loads.c */
 enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *fn, bool *waits);
 /*
- * Is a word stored through a pointer through which all threads look at one? With @waits, in a
- * kernel that may wait for other blocks, any store through such a pointer counts.
+ * Is anything stored through a pointer through which all threads look at one word? With @waits, in
+ * a kernel that may wait for other blocks, stores through pointers that are not known count, too.
  */
 bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits);
 

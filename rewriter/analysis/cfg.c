@@ -22,6 +22,10 @@ struct builder {
 	struct gsr_cfg *cfg;
 	struct label *labels;		/* 1-based by the mark of the name */
 	unsigned int n_labels;
+	struct targets {
+		const char *name, *text;
+	} *targets;			/* the lists of brx.idx */
+	unsigned int n_targets;
 	unsigned int *parent;		/* scope -> enclosing scope; 0 is the function */
 };
 
@@ -88,21 +92,35 @@ static void add_succ(struct builder *b, struct gsr_block *blk, unsigned int to)
 	blk->succ[blk->n_succ++] = to;
 }
 
-static void add_targets(struct builder *b, struct gsr_function *f, struct gsr_block *blk,
-			const char *list, unsigned int scope)
+static void find_targets(struct builder *b, const struct gsr_function *f)
 {
-	struct gsr_stmt *s;
+	const struct gsr_stmt *s;
+	unsigned int n = 0;
+
+	for (s = f->first; s; s = s->next)
+		n += is_targets(s);
+	b->targets = gsr_alloc_array(b->scratch, n + 1, sizeof(*b->targets));
+	for (s = f->first; n && s; s = s->next)
+		if (is_targets(s))
+			b->targets[b->n_targets++] = (struct targets){
+				.name = gsr_intern(b->a, s->text, strcspn(s->text, " \t\r\n:")),
+				.text = s->text,
+			};
+}
+
+static void add_targets(struct builder *b, struct gsr_block *blk, const char *list,
+			unsigned int scope)
+{
 	struct gsr_lexer lx;
 	struct gsr_token t;
 	bool found = false;
+	unsigned int i;
 
-	for (s = f->first; s; s = s->next) {
-		size_t n = strlen(list);
-
-		if (!is_targets(s) || strncmp(s->text, list, n) || !strchr(" \t\n:", s->text[n]))
+	for (i = 0; i < b->n_targets; i++) {
+		if (b->targets[i].name != list)
 			continue;
 		found = true;
-		gsr_lex_init(&lx, s->text, strlen(s->text));
+		gsr_lex_init(&lx, b->targets[i].text, strlen(b->targets[i].text));
 		while (gsr_lex_next(&lx).kind != GSR_TOK_DOT)
 			;
 		while ((t = gsr_lex_next(&lx)).kind != GSR_TOK_END && t.punct != ';')
@@ -114,7 +132,7 @@ static void add_targets(struct builder *b, struct gsr_function *f, struct gsr_bl
 		b->cfg->error = "brx.idx without its .branchtargets";
 }
 
-static void edges(struct builder *b, struct gsr_function *f, unsigned int i, unsigned int scope)
+static void edges(struct builder *b, unsigned int i, unsigned int scope)
 {
 	struct gsr_block *blk = &b->cfg->blocks[i];
 	const struct gsr_insn *insn = blk->last && ends_block(blk->last) ? blk->last->insn : NULL;
@@ -132,7 +150,7 @@ static void edges(struct builder *b, struct gsr_function *f, unsigned int i, uns
 		else
 			b->cfg->error = "bra without a label";
 	} else if (insn->n_opnds == 2 && insn->opnds[1].name) {
-		add_targets(b, f, blk, insn->opnds[1].name, scope);
+		add_targets(b, blk, insn->opnds[1].name, scope);
 	} else {
 		b->cfg->error = "brx of a kind we do not know";
 	}
@@ -350,8 +368,9 @@ void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_fu
 		}
 		fresh = ends_block(s);
 	}
+	find_targets(&b, f);
 	for (i = 0; i < cfg->n_blocks; i++)
-		edges(&b, f, i, scope_of[i]);
+		edges(&b, i, scope_of[i]);
 	stack = gsr_alloc_array(scratch, cfg->n_blocks + 1, sizeof(*stack));
 	reach(cfg, stack);
 	if (!cfg->error)

@@ -18,8 +18,9 @@
  * pointers.
  *
  * Programs do have benign races on flags: some thread stores "done" while others look whether it is
- * set. Such a word is read and written through the same pointer, so loads of global memory are not
- * assumed to be alike if a store goes to one address through a pointer that one of them uses.
+ * set. Such a word is read and written through the same pointer or by the same name. So loads of
+ * global memory are not assumed to be alike if a store goes through a pointer that one of them
+ * uses.
  *
  * In: a kernel with its graph. Out: enum gsr_loads for gsr_uniform(). Assumes gsr_find_retries().
  */
@@ -51,31 +52,27 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 /* ---- pointers by the parameters that they come from ---- */
 
 #define ROOTS_MAX	64u
+#define ROUNDS_MAX	32u	/* instructions mostly stand behind those whose results they use */
 
 struct roots {
 	const struct gsr_defuse *d;
 	uint64_t *regs;			/* the parameters that each may come from, a bit for each */
-	struct gsr_operand *at[ROOTS_MAX];
+	const struct gsr_operand *at[ROOTS_MAX];
 	unsigned int n_at;
+	uint64_t names;			/* which of them are variables of the module */
 	bool changed;
 };
-
-static uint64_t roots_of(struct roots *r, const struct gsr_operand *o)
-{
-	uint64_t roots = o->kind == GSR_OPND_REG ? r->regs[gsr_reg_slot(r->d, o->name)] : 0;
-	unsigned int i;
-
-	for (i = 0; i < o->n_items; i++)
-		roots |= roots_of(r, &o->items[i]);
-	return roots;
-}
 
 static bool same_place(const struct gsr_operand *a, const struct gsr_operand *b)
 {
 	unsigned int i;
 
-	if (a->kind != b->kind || a->name != b->name || a->ival != b->ival ||
-	    a->n_items != b->n_items)
+	if (a->kind != b->kind || a->name != b->name)
+		return false;
+	/* a variable is one place, whatever the offset */
+	if (a->kind == GSR_OPND_SYM)
+		return true;
+	if (a->ival != b->ival || a->n_items != b->n_items)
 		return false;
 	for (i = 0; i < a->n_items; i++)
 		if (!same_place(&a->items[i], &b->items[i]))
@@ -84,7 +81,7 @@ static bool same_place(const struct gsr_operand *a, const struct gsr_operand *b)
 }
 
 /* The last bit stands for all parameters that have none of their own */
-static uint64_t root_of(struct roots *r, struct gsr_operand *at)
+static uint64_t root_of(struct roots *r, const struct gsr_operand *at)
 {
 	unsigned int i;
 
@@ -94,6 +91,20 @@ static uint64_t root_of(struct roots *r, struct gsr_operand *at)
 	if (r->n_at < ROOTS_MAX - 1)
 		r->at[r->n_at++] = at;
 	return 1ull << i;
+}
+
+static uint64_t roots_of(struct roots *r, const struct gsr_operand *o)
+{
+	uint64_t roots = o->kind == GSR_OPND_REG ? r->regs[gsr_reg_slot(r->d, o->name)] : 0;
+	unsigned int i;
+
+	if (o->kind == GSR_OPND_SYM) {
+		roots = root_of(r, o);
+		r->names |= roots;
+	}
+	for (i = 0; i < o->n_items; i++)
+		roots |= roots_of(r, &o->items[i]);
+	return roots;
 }
 
 static void add_roots(struct roots *r, const struct gsr_operand *o, uint64_t roots)
@@ -110,9 +121,29 @@ static void add_roots(struct roots *r, const struct gsr_operand *o, uint64_t roo
 		add_roots(r, &o->items[i], roots);
 }
 
-static void find_roots(struct gsr_arena *a, struct roots *r)
+/* What a parameter or variable holds at one offset */
+static bool loads_from_name(const struct gsr_insn *insn)
 {
-	unsigned int i, k;
+	const struct gsr_operand *at = &insn->opnds[1];
+
+	return insn->op == GSR_OP_LD &&
+	       (gsr_insn_has(insn, "param") ||
+		(at->kind == GSR_OPND_ADDR && at->n_items == 1 &&
+		 at->items[0].kind == GSR_OPND_SYM));
+}
+
+static uint64_t root_of_name(struct roots *r, const struct gsr_insn *insn)
+{
+	uint64_t root = root_of(r, &insn->opnds[1]);
+
+	r->names |= gsr_insn_has(insn, "param") ? 0 : root;
+	return root;
+}
+
+/* false: it would take too long */
+static bool find_roots(struct gsr_arena *a, struct roots *r)
+{
+	unsigned int rounds = 0, i, k;
 
 	gsr_defuse_enter(r->d);
 	r->regs = gsr_alloc_array(a, r->d->n_regs + 1, sizeof(*r->regs));
@@ -124,29 +155,31 @@ static void find_roots(struct gsr_arena *a, struct roots *r)
 
 			if (insn->n_opnds < 2 || !gsr_has_result(insn))
 				continue;
-			for (i = 1; i < insn->n_opnds; i++)
-				roots |= roots_of(r, &insn->opnds[i]);
-			if (insn->op == GSR_OP_LD && gsr_insn_has(insn, "param"))
-				roots |= root_of(r, &insn->opnds[1]);
+			if (loads_from_name(insn))
+				roots = root_of_name(r, insn);
+			else
+				for (i = 1; i < insn->n_opnds; i++)
+					roots |= roots_of(r, &insn->opnds[i]);
 			add_roots(r, &insn->opnds[0], roots);
 		}
-	} while (r->changed);
+	} while (r->changed && ++rounds < ROUNDS_MAX);
+	return !r->changed;
 }
 
-static const struct gsr_operand *written_to(const struct gsr_stmt *s, bool any)
+static const struct gsr_operand *written_to(const struct gsr_stmt *s)
 {
 	const struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 
-	if (!insn || insn->n_opnds < 2 || (!any && !insn->one_address) ||
-	    gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
-	    gsr_insn_has(insn, "local") || gsr_insn_has(insn, "param"))
+	if (!insn || insn->n_opnds < 2 || gsr_insn_has(insn, "shared") ||
+	    gsr_insn_has(insn, "shared::cta") || gsr_insn_has(insn, "local") ||
+	    gsr_insn_has(insn, "param"))
 		return NULL;
 	if (insn->op == GSR_OP_ST || insn->op == GSR_OP_RED)
 		return &insn->opnds[0];
 	return insn->op == GSR_OP_ATOM ? &insn->opnds[1] : NULL;
 }
 
-/* gsr_insn.one_address marks the accesses of one address */
+/* gsr_insn.one_address marks the loads of one address */
 bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits)
 {
 	bool loads = false, stores = false, unknown = false;
@@ -156,25 +189,27 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool w
 	const struct gsr_stmt *s;
 
 	for (s = fn->f->first; s; s = s->next) {
-		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address &&
-			 s->insn->op == GSR_OP_LD;
-		stores |= written_to(s, waits) != NULL;
+		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address;
+		stores |= written_to(s) != NULL;
 		/* matrices and copies have stores of their own */
 		unknown |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CP &&
 			   gsr_insn_has(s->insn, "bulk");
 	}
 	if (!loads || (!stores && !unknown))
 		return false;
-	find_roots(scratch, &r);
+	if (!find_roots(scratch, &r)) {
+		gsr_arena_reset(scratch);
+		return true;
+	}
 	for (s = fn->f->first; s; s = s->next) {
-		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address &&
-			    s->insn->op == GSR_OP_LD;
+		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address;
 
-		at = load ? &s->insn->opnds[1] : written_to(s, waits);
+		at = load ? &s->insn->opnds[1] : written_to(s);
 		if (!at)
 			continue;
 		from = roots_of(&r, at);
-		unknown |= !from;
+		/* a pointer may lead to a variable, too */
+		unknown |= !(from & ~r.names);
 		*(load ? &read : &written) |= from;
 	}
 	gsr_arena_reset(scratch);

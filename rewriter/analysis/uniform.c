@@ -27,6 +27,7 @@ struct state {
 	struct gsr_cfg *cfg;
 	const struct gsr_defuse *d;
 	bool *varying;			/* by register */
+	bool *bypassed;			/* likewise: part of a warp may keep what it had before */
 	struct use *insns;		/* by instruction */
 	unsigned int *queue, n_queue;
 	struct gsr_region region;
@@ -91,14 +92,18 @@ static bool operand_varies(struct state *st, const struct gsr_operand *o)
 #define LOOK_BACK	8
 #define ROUNDS_MAX	50	/* of second looks, at instructions that look back */
 
-/* Text that parses need not be right: an instruction may lack operands */
+/*
+ * Of the value that all lanes have from the same execution. Text that parses need not be right: an
+ * instruction may lack operands
+ */
 static const struct gsr_insn *definition(struct state *st, const struct gsr_operand *o)
 {
 	unsigned int reg = o->kind == GSR_OPND_REG && !o->negated && !o->component ?
 				   gsr_reg_number(st->d, o->name) :
 				   GSR_NO_REG;
 	const struct gsr_insn *i = reg != GSR_NO_REG && st->d->regs[reg].n_defs == 1 &&
-						   !st->d->regs[reg].def->guard ?
+						   !st->d->regs[reg].def->guard &&
+						   !st->bypassed[reg] ?
 					   st->d->regs[reg].def :
 					   NULL;
 
@@ -248,6 +253,16 @@ static bool branch_varies(struct state *st, const struct gsr_block *b)
 	return insn->op == GSR_OP_BRX && (insn->n_opnds < 1 || operand_varies(st, &insn->opnds[0]));
 }
 
+static void bypass(struct state *st, const struct gsr_insn *insn)
+{
+	const struct gsr_operand *o = gsr_defined_by(insn);
+	unsigned int reg = o && o->kind == GSR_OPND_REG ? gsr_reg_number(st->d, o->name) :
+							  GSR_NO_REG;
+
+	if (reg != GSR_NO_REG)
+		st->bypassed[reg] = true;
+}
+
 static void split_block(struct state *st, struct gsr_block *b)
 {
 	const struct gsr_stmt *s;
@@ -257,8 +272,10 @@ static void split_block(struct state *st, struct gsr_block *b)
 	else
 		b->split = true;
 	for (s = b->first; s; s = s->next) {
-		if (s->kind == GSR_STMT_INSN)
+		if (s->kind == GSR_STMT_INSN) {
 			vary_result(st, s->insn);
+			bypass(st, s->insn);
+		}
 		if (s == b->last)
 			break;
 	}
@@ -299,6 +316,7 @@ static void find_specials(struct gsr_arena *a, struct state *st)
 
 	gsr_defuse_enter(st->d);
 	st->varying = gsr_alloc_array(a, st->d->n_regs + 1, sizeof(*st->varying));
+	st->bypassed = gsr_alloc_array(a, st->d->n_regs + 1, sizeof(*st->bypassed));
 	for (i = 0; i < st->d->n_regs; i++)
 		st->varying[i] = !st->d->regs[i].n_defs &&
 				 !uniform_special(st, st->d->regs[i].name);
@@ -340,24 +358,17 @@ static void reconsider(struct state *st, unsigned int i)
 
 static void mark_one_address(struct state *st)
 {
-	const struct gsr_operand *at;
 	struct gsr_stmt *s;
 	enum gsr_uniform u;
 
 	for (s = st->f->first; s; s = s->next) {
 		struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 
-		if (!insn || (insn->op != GSR_OP_LD && insn->op != GSR_OP_ST &&
-			      insn->op != GSR_OP_RED && insn->op != GSR_OP_ATOM) ||
-		    insn->n_opnds < 2)
+		if (!insn || insn->op != GSR_OP_LD || insn->n_opnds < 2)
 			continue;
-		u = insn->op == GSR_OP_LD ? gsr_result_uniform(st->f, insn) : GSR_UNIFORM_GLOBAL;
-		at = &insn->opnds[insn->op == GSR_OP_LD || insn->op == GSR_OP_ATOM];
+		u = gsr_result_uniform(st->f, insn);
 		insn->one_address = (u == GSR_UNIFORM_GLOBAL || u == GSR_UNIFORM_GENERIC) &&
-				    !gsr_insn_has(insn, "shared") &&
-				    !gsr_insn_has(insn, "shared::cta") &&
-				    !gsr_insn_has(insn, "local") && !gsr_insn_has(insn, "param") &&
-				    !operand_varies(st, at);
+				    !operand_varies(st, &insn->opnds[1]);
 	}
 }
 

@@ -69,7 +69,7 @@ struct gsr_insn {
 					 * other thread (spin.c) */
 	bool devirtualised;		/* direct call that replaced an indirect one
 					 * (devirtualise.c) */
-	bool one_address;		/* accesses memory that others may write, at a uniform
+	bool one_address;		/* loads memory that others may write, from a uniform
 					 * address (uniform.c) */
 	bool all_arrive;		/* warp-synchronous, and every lane of its mask is
 					 * guaranteed to arrive (barriers.c) */

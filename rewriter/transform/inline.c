@@ -470,10 +470,12 @@ static void merge_facts(struct gsr_arena *a, struct gsr_facts *to, const struct 
 	merge_vars(a, &to->globals, &from->globals);
 	merge_vars(a, &to->textures, &from->textures);
 	to->barriers += from->barriers;
+	to->counted |= from->counted;
 	to->warp_sync = to->warp_sync ? to->warp_sync : from->warp_sync;
 	to->ids |= from->ids;
 	to->indirect |= from->indirect;
 	to->takes_address |= from->takes_address;
+	to->dynamic_size |= from->dynamic_size;
 	to->constants |= from->constants;
 	to->shared |= from->shared;
 	to->cp_async |= from->cp_async;

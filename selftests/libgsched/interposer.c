@@ -145,10 +145,9 @@ static void windows(void)
 	unsetenv("GSCHED_WORKERS");
 }
 
-/* The twins have their words behind dynamic shared memory: all launches are of tier block */
-static void full(void)
+static void all_of_tier_block(char *step, const char *name)
 {
-	static char *const what[] = { "full", NULL };
+	char *const what[] = { step, NULL };
 	struct run alone, r;
 
 	run(false, what, &alone);
@@ -156,13 +155,20 @@ static void full(void)
 	stir_begin();
 	run(true, what, &r);
 	stir_end();
-	same(&r, &alone, "static shared memory is full");
+	same(&r, &alone, name);
 	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] &&
 	   !f.cl->header.managed[GSCHED_TIER_LAUNCH],
-	   "static shared memory is full: %llu launches of tier block, %llu others",
+	   "%s: %llu launches of tier block, %llu others", name,
 	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_BLOCK] : 0),
 	   (unsigned long long)(f.cl ? f.cl->header.managed[GSCHED_TIER_LAUNCH] : 0));
 	fake_stop(&f);
+}
+
+static void shared_memory(void)
+{
+	/* the twins have their words behind dynamic shared memory */
+	all_of_tier_block("full", "static shared memory is full");
+	all_of_tier_block("most", "the limit is all shared memory that there is");
 }
 
 /* The most that any task of tier block was launched with, in blocks an SM */
@@ -977,7 +983,7 @@ int main(void)
 	no_arbiter();
 	leases();
 	windows();
-	full();
+	shared_memory();
 	workers();
 	unloaded();
 	locks();

@@ -306,8 +306,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "loads.ptx")) {
 		static const char *const alike[] = { "by_word", "by_generic", "by_shared",
 						     "by_parameter", "by_scopes", "by_constant" },
-				  *const apart[] = { "by_flag", "by_coherent",
-						     "by_local", "by_turns", "by_message" };
+				  *const apart[] = { "by_flag", "by_variable", "by_branch",
+						     "by_coherent", "by_local", "by_turns",
+						     "by_message" };
 		unsigned int i;
 
 		for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)

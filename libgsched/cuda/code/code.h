@@ -332,9 +332,9 @@ void gi_rewritten_free(struct gi_image *image);		/* all of this, with the last r
 void gi_twin_image(struct gi_image *image, unsigned int arch);
 /*
  * Sets on a twin what the original has. A limit of dynamic shared memory gets what the twin needs
- * beside, if the device has so much.
+ * beside, or as much as the device has.
  */
-void gi_twin_set_attribute(const struct gsr_kernel *k, CUfunction twin,
+void gi_twin_set_attribute(const struct gi_func *fn, const struct gsr_kernel *k, CUfunction twin,
 			   CUfunction_attribute attribute, int value);
 bool gi_twin_wait(struct gi_func *fn);			/* true: the twin is ready */
 /* true: the form is ready; else it has been requested. */

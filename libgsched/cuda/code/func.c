@@ -486,7 +486,7 @@ static void apply_setting(struct gi_func *fn, const struct setting *set)
 		if (set->is_cache)
 			gi_real.cuFuncSetCacheConfig(fn->form[i].function, set->cache);
 		else
-			gi_twin_set_attribute(&fn->form[i].kernel, fn->form[i].function,
+			gi_twin_set_attribute(fn, &fn->form[i].kernel, fn->form[i].function,
 					      set->attribute, set->value);
 	}
 }

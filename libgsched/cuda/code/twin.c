@@ -150,14 +150,29 @@ static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *w
 	return twin;
 }
 
-void gi_twin_set_attribute(const struct gsr_kernel *k, CUfunction twin,
+/* The most dynamic shared memory that the twin may have, beside its static; -1 unknown */
+static int most_dynamic(const struct gi_func *fn, CUfunction twin)
+{
+	const CUdevice_attribute what = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+	int most = 0;
+
+	if (gi_real.cuDeviceGetAttribute(&most, what, fn->cx->dev))
+		return -1;
+	return most - func_attribute(twin, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+}
+
+void gi_twin_set_attribute(const struct gi_func *fn, const struct gsr_kernel *k, CUfunction twin,
 			   CUfunction_attribute attribute, int value)
 {
-	int with = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 ?
-			   (int)gsr_dynamic_shared(k, (size_t)value) : value;
+	bool dynamic = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0;
+	int with = dynamic ? (int)gsr_dynamic_shared(k, (size_t)value) : value, most;
 
-	if (gi_real.cuFuncSetAttribute(twin, attribute, with) && with != value)
-		gi_real.cuFuncSetAttribute(twin, attribute, value);
+	if (!gi_real.cuFuncSetAttribute(twin, attribute, with) || !dynamic)
+		return;
+	/* programs ask for all that there is, and use less: the twin's own words leave enough */
+	most = most_dynamic(fn, twin);
+	if (most >= 0 && most < with)
+		gi_real.cuFuncSetAttribute(twin, attribute, most);
 }
 
 /*
@@ -179,7 +194,7 @@ static void copy_attributes(struct gi_func *fn, const struct gsr_kernel *k, CUfu
 		if (!gi_real.cuFuncGetAttribute(&v, what[i], fn->original) &&
 		    !gi_real.cuFuncGetAttribute(&had, what[i], twin) &&
 		    (v != had || (k->dynamic_shared && !carveout))) {
-			gi_twin_set_attribute(k, twin, what[i], v);
+			gi_twin_set_attribute(fn, k, twin, what[i], v);
 			if (carveout)
 				atomic_store(&fn->own_carveout, true);
 		}
