@@ -28,8 +28,8 @@ unsigned int gi_save_records(struct gi_client *c, size_t stride, unsigned int mo
 		    0;
 	if (!n)
 		gi_why(c,
-		       "block-tasks are too large to suspend: %zu MiB for one on each SM, more than "
-		       "1/%d of the device's memory",
+		       "block-tasks are too large to suspend: %zu MiB for one on each SM, more "
+		       "than 1/%d of the device's memory",
 		       (stride * c->sms) >> 20, SHARE);
 	return n < most ? (unsigned int)n : most;
 }
