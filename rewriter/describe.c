@@ -23,7 +23,7 @@
 #define FORMAT		3
 #define SIZE_MOST	(1u << 20)	/* of parameters; kernels that claim more have no twin */
 #define FIXED_MOST	((1u << 20) - 1)
-#define THREAD_MOST	((1u << 16) - 1)
+#define THREAD_MOST	((1u << 17) - 1)
 #define DYNAMIC_MOST	((1u << 16) - 1)
 
 /* No member of these lists takes fewer bytes: it bounds how many the rest of the input can hold. */

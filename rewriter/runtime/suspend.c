@@ -22,7 +22,9 @@
 #include "runtime.h"
 #include "rewriter/runtime/suspend.ptx.h"
 
-#define UNROLLED_MAX	512u	/* bytes of a local array that are copied without a loop */
+/* bytes of a local array that are copied without a loop, and of all arrays of a thread */
+#define UNROLLED_MAX	512u
+#define UNROLLED_ALL	2048u
 
 /* Checks at the meeting: one in so many passes, as code between barriers is not weighed */
 #define SITES_A_LOOK	16
@@ -49,7 +51,7 @@ static bool budgets_differ(const struct gsr_resume *r)
 	unsigned int i;
 
 	for (i = r->n_sites; i < r->n_points; i++)
-		if (!r->points[i].warp)
+		if (!r->points[i].warp && !r->points[i].is_join)
 			return true;
 	return false;
 }
@@ -67,8 +69,12 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 
-		struct gsr_stmt *at = i < r->n_sites ? pt->at : pt->at->next;
+		struct gsr_stmt *at = i < r->n_sites || pt->is_join ? pt->at : pt->at->next;
 
+		if (pt->is_join) {
+			n += gsr_insert_format(p, f, at, join, i);
+			continue;
+		}
 		n += gsr_insert_format(p, f, at, charge, pt->weight);
 		if (pt->warp && differ)
 			n += gsr_insert_text(p, f, at, charge_warp);
@@ -168,16 +174,20 @@ static unsigned int copy_shared(struct gsr_pass *p, struct gsr_function *f, bool
 }
 
 /*
- * Copies a long local array by a loop. The loop takes the array's address, so the assembler must
- * keep it in memory; it does that anyway for arrays of this size.
+ * Copies the words of a long local array by a loop. The loop takes the array's address, so the
+ * assembler must keep it in memory; it does that anyway for arrays of this size.
  */
 static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f,
 			       const struct gsr_saved *array, bool save, unsigned int *label)
 {
-	unsigned int l = (*label)++, n;
+	unsigned int l = (*label)++, n, i;
 
 	n = gsr_insert_format(p, f, NULL, locate_array, array->name, array->size / 4, l);
-	n += gsr_insert_text(p, f, NULL, save ? save_element : restore_element);
+	for (i = 0; i < 4 && array->align < 4; i++)
+		n += gsr_insert_format(p, f, NULL, save ? save_element_byte : restore_element_byte,
+				       i);
+	if (array->align >= 4)
+		n += gsr_insert_text(p, f, NULL, save ? save_element : restore_element);
 	return n + gsr_insert_format(p, f, NULL, repeat_element, l);
 }
 
@@ -185,7 +195,7 @@ static unsigned int copy_array(struct gsr_pass *p, struct gsr_function *f,
 static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
 				const struct gsr_resume *r, bool save, unsigned int *label)
 {
-	unsigned int n = 0, i, w;
+	unsigned int n = 0, unrolled = 0, i, w;
 
 	for (i = 0; i < r->n_shared; i++)
 		n += copy_shared(p, f, save, r->shared[i].name, r->shared[i].offset,
@@ -198,11 +208,12 @@ static unsigned int copy_memory(struct gsr_pass *p, struct gsr_function *f,
 
 		/* local memory: the words of a thread are strided in the record */
 		n += gsr_insert_format(p, f, NULL, locate_local, l->offset);
-		if (l->align >= 4 && l->size % 4 == 0 && l->size > UNROLLED_MAX) {
+		w = l->size > UNROLLED_MAX || unrolled + l->size > UNROLLED_ALL ? l->size / 4 * 4 :
+										  0;
+		unrolled += l->size - w;
+		if (w)
 			n += copy_array(p, f, l, save, label);
-			continue;
-		}
-		for (w = 0; w < l->size; w++) {
+		for (; w < l->size; w++) {
 			const char *type = l->align >= 4 && w + 4 <= l->size ? "u32" : "u8";
 			unsigned int at = type[1] == '3' ? 0 : w % 4;
 
@@ -279,11 +290,15 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 			       const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
-	const char *tag = gsr_sprintf(a, "_point_%u", i);
+	const char *tag = gsr_sprintf(a, "_point_%u", i), *where = r->in_place ? "suspend" : "meet";
 	unsigned int n;
 
-	n = gsr_insert_format(p, f, NULL, "$#look_%u:\n", i);
-	if (r->points[i].warp || r->in_place) {
+	if (r->points[i].join)
+		where = gsr_sprintf(a, "join_%u", r->points[i].join);
+	n = gsr_insert_format(p, f, NULL, r->points[i].is_join ? leave_join : look_here, i);
+	if (r->points[i].is_join) {
+		/* all must leave */
+	} else if (r->points[i].warp || r->in_place) {
 		n += gsr_insert_text(p, f, NULL, "mov.u32 %#c, 0;\n");
 		n += insert_check(p, f, r, tag, gsr_sprintf(a, "told_%u", i),
 				  gsr_sprintf(a, "looked_%u", i));
@@ -298,7 +313,7 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 			  save_stub(p, f, r, i);
 	if (r->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
-	return n + gsr_insert_format(p, f, NULL, leave_point, i, r->in_place ? "suspend" : "meet");
+	return n + gsr_insert_format(p, f, NULL, leave_point, i, where);
 }
 
 /*

@@ -13,10 +13,10 @@
 
 #define HEADS_MAX	32
 #define SITES_MAX	256
-#define WORDS_MAX	4096	/* of one thread */
+#define WORDS_MAX	4096	/* of one thread's registers */
 #define SHARED_MAX	(48u << 10)
 #define RECORD_MAX	(SHARED_MAX + sizeof(struct gsr_record))
-#define LOCAL_MAX	2048	/* bytes a thread: 4 MiB on a full SM, saved in about 0.1 ms */
+#define LOCAL_MAX	(64u << 10)	/* bytes a thread */
 
 /*
  * Instructions of a thread between two checks; those that wait for memory count as several. If all
@@ -39,6 +39,8 @@ struct plan {
 	unsigned int *holds_site;	/* number of sites */
 	unsigned char *awaited;		/* NULL: there are no barriers with a thread count */
 	unsigned char *lanes_awaited;	/* NULL: there are no warp-synchronous instructions */
+	unsigned char *apart_awaited;	/* the same, before lanes that are apart meet again */
+	bool no_joins, calls_wait;	/* calls_wait: for lanes */
 	unsigned int *weight;
 	const struct loop **innermost;	/* or NULL */
 	bool warp_sync, restart;
@@ -571,6 +573,8 @@ static void find_lanes_awaited(struct plan *pl)
 	unsigned char *through = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
 	const struct gsr_stmt *s;
 
+	for (i = 1; i < pl->c->n; i++)
+		pl->calls_wait |= pl->c->fns[i]->any.warp_sync || pl->c->fns[i]->has.matrices;
 	pl->lanes_awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
 	for (i = 0; i < cfg->n_blocks; i++) {
 		bool waits = pl->in_loop[i] & HEAD && !cfg->blocks[i].split_warp;
@@ -580,7 +584,8 @@ static void find_lanes_awaited(struct plan *pl)
 		     s = s == cfg->blocks[i].last ? NULL : s->next) {
 			if (s->kind != GSR_STMT_INSN)
 				continue;
-			waits |= needs_lanes(s->insn) || s->insn->op == GSR_OP_CALL;
+			waits |= needs_lanes(s->insn) ||
+				 (s->insn->op == GSR_OP_CALL && pl->calls_wait);
 			through[i] = !is_site(pl->fn->f, s) || s->insn->guard;
 		}
 		pl->lanes_awaited[i] = waits;
@@ -598,6 +603,60 @@ static void find_lanes_awaited(struct plan *pl)
 		}
 }
 
+/*
+ * Lanes that come apart in a region of blocks meet again behind it, in a block that the warp comes
+ * to as a whole: the join. There they may wait for each other, if no lane of the region is waited
+ * for elsewhere: then a lane that stops in the region goes to the join, too. Blocks from which such
+ * a wait is reached first. A lane that waits at a plain barrier would be one, too: the others could
+ * not go on to theirs.
+ */
+static void find_apart_awaited(struct plan *pl)
+{
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
+	unsigned int *found = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*found)),
+		     n = 0, i, k;
+	const struct gsr_stmt *s;
+
+	pl->apart_awaited = gsr_alloc(pl->p->scratch, cfg->n_blocks + 1);
+	for (i = 0; i < cfg->n_blocks; i++) {
+		const bool apart = cfg->blocks[i].split_warp;
+
+		for (s = cfg->blocks[i].first; s; s = s == cfg->blocks[i].last ? NULL : s->next) {
+			if (s->kind != GSR_STMT_INSN)
+				continue;
+			pl->no_joins |= is_site(pl->fn->f, s) && (apart || s->insn->guard);
+			pl->apart_awaited[i] |=
+				apart && (needs_lanes(s->insn) ||
+					  (s->insn->op == GSR_OP_CALL && pl->calls_wait));
+		}
+		if (pl->apart_awaited[i])
+			found[n++] = i;
+	}
+	for (i = 0; i < n; i++)
+		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds[k];
+
+			if (cfg->blocks[from].split_warp && !pl->apart_awaited[from]) {
+				pl->apart_awaited[from] = 1;
+				found[n++] = from;
+			}
+		}
+}
+
+/* The join of a loop whose lanes come apart, or GSR_NO_BLOCK */
+static unsigned int join_of(const struct plan *pl, unsigned int head)
+{
+	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
+	unsigned int b = cfg->blocks[head].ipdom;
+
+	while (b < cfg->n_blocks && cfg->blocks[b].split_warp)
+		b = cfg->blocks[b].ipdom;
+	/* the code in front of a loop's check may be moved with the loop */
+	if (b >= cfg->n_blocks || pl->in_loop[b] & HEAD || pl->no_joins || pl->apart_awaited[head])
+		return GSR_NO_BLOCK;
+	return b;
+}
+
 /* Why a block-task that is left there, in @block, cannot begin again; NULL: it can, or need not */
 static const char *no_restart_reason(const struct plan *pl, unsigned int block,
 				     const struct gsr_stmt *s)
@@ -607,25 +666,36 @@ static const char *no_restart_reason(const struct plan *pl, unsigned int block,
 	return before & GSR_EFFECT_OTHER ? behind_effect : before ? behind_store : NULL;
 }
 
+static bool needs_join(const struct plan *pl, unsigned int head)
+{
+	return pl->warp_sync && pl->fn->graph.cfg.blocks[head].split_warp &&
+	       pl->lanes_awaited[head];
+}
+
 /* Why the loop cannot have a point; NULL: it can */
 static const char *no_point_reason(const struct plan *pl, const struct gsr_resume *r,
 				   const struct loop *l)
 {
-	const struct gsr_block *head = &pl->fn->graph.cfg.blocks[l->head];
+	const struct gsr_block *head = &pl->fn->graph.cfg.blocks[l->head], *join;
+	const char *reason;
 
 	/* in a loop with barriers a thread soon comes to the next barrier */
 	if (pl->in_loop[l->head] & NEAR_SITE)
 		return says_nothing;
-	if (r->n_points - r->n_sites == HEADS_MAX)
+	if (r->n_points - r->n_sites >= HEADS_MAX)
 		return "a loop has no point: too many have one";
 	if (head->first->kind != GSR_STMT_LABEL ||
-	    (pl->warp_sync && head->split_warp && pl->lanes_awaited[l->head]))
+	    (needs_join(pl, l->head) && join_of(pl, l->head) == GSR_NO_BLOCK))
 		return "a loop has no point: its lanes may be apart while others of the warp are "
 		       "waited for";
 	if (pl->awaited && pl->awaited[l->head])
 		return "a loop has no point: others may wait for its threads at a barrier with a "
 		       "thread count";
-	return no_restart_reason(pl, l->head, head->first);
+	reason = no_restart_reason(pl, l->head, head->first);
+	if (reason || !needs_join(pl, l->head))
+		return reason;
+	join = &pl->fn->graph.cfg.blocks[join_of(pl, l->head)];
+	return no_restart_reason(pl, join_of(pl, l->head), join->first);
 }
 
 static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l,
@@ -653,6 +723,28 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words],
 	       pl->live.words * sizeof(*live));
 	note_registers(pl, pt, live);
+}
+
+/* The point of the join of a loop, which loops may share */
+static unsigned int add_join(const struct plan *pl, struct gsr_resume *r, unsigned int head,
+			     uint64_t *live)
+{
+	unsigned int b = join_of(pl, head), i;
+	const struct gsr_block *join = &pl->fn->graph.cfg.blocks[b];
+	struct gsr_stmt *at = join->first->kind == GSR_STMT_LABEL ? behind_label(join)->next :
+								    join->first;
+	struct gsr_point *pt;
+
+	for (i = r->n_sites; i < r->n_points; i++)
+		if (r->points[i].is_join && r->points[i].at == at)
+			return i;
+	pt = &r->points[r->n_points++];
+	*pt = (struct gsr_point){ .at = at, .is_join = true };
+	if (!pl->restart)
+		memcpy(live, &pl->live.in[(size_t)b * pl->live.words],
+		       pl->live.words * sizeof(*live));
+	note_registers(pl, pt, live);
+	return i;
 }
 
 /*
@@ -770,13 +862,16 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	if (pl->warp_sync) {
 		gsr_uniform(a, pl->fn->f, &pl->fn->graph, true);
 		find_lanes_awaited(pl);
+		find_apart_awaited(pl);
 	}
 	if (pl->restart)
 		pl->effects = gsr_effects(a, pl->c);
 	else if ((reason = gsr_liveness(&pl->live, a, pl->fn)))
 		return reason;
 	live = gsr_alloc_array(a, pl->live.words, sizeof(*live));
-	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + n_loops + 1, sizeof(*r->points));
+	/* a loop's head, and its join */
+	r->points = gsr_alloc_array(pl->p->arena, r->n_sites + 2 * n_loops + 1,
+				    sizeof(*r->points));
 	for (s = pl->fn->f->first; s; s = s->next)
 		if (is_site(pl->fn->f, s)) {
 			struct gsr_point *pt = &r->points[r->n_points++];
@@ -794,9 +889,13 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			*note = *reason ? reason : *note;
 			continue;
 		}
-		if (pl->warp_sync && !cfg->blocks[loop[i].head].split_warp)
+		if (pl->warp_sync && (!cfg->blocks[loop[i].head].split_warp ||
+				      needs_join(pl, loop[i].head)))
 			*rows = true;
 		add_head(pl, r, &loop[i], live);
+		k = r->n_points - 1;
+		if (needs_join(pl, loop[i].head))
+			r->points[k].join = add_join(pl, r, loop[i].head, live);
 	}
 	/*
 	 * A thread that polls in a loop for one that has left would never go on: then loops get
@@ -848,7 +947,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 		most = r->points[i].words > most ? r->points[i].words : most;
 	}
 	r->words += most;
-	if (!reason && r->words > WORDS_MAX)
+	if (!reason && most > WORDS_MAX)
 		reason = "too many registers to save";
 	if (reason) {
 		*note = reason;

@@ -21,6 +21,12 @@ struct gsr_point {
 	const struct gsr_insn **remat;	/* recompute live registers in place of saving (remat.c) */
 	unsigned int n_remat;
 	unsigned int weight;		/* instructions charged to a thread here: even */
+	/*
+	 * A loop whose lanes come apart: number of the join, where those that left it wait for the
+	 * others; 0: none. A join is in front of @at, not behind it.
+	 */
+	unsigned int join;
+	bool is_join;
 };
 
 /* A variable whose contents are saved: shared (one per block) or local (one per thread) */

@@ -446,6 +446,21 @@ static void owners(void)
 	ok(!gi_slots_taken(client.tasks), "and no slot is taken");
 }
 
+/* Records of suspended block-tasks: as many as fit */
+static void records(void)
+{
+	const size_t stride = 64 << 20;
+
+	client.memory = 32 * (3 * stride * client.sms + sizeof(struct gsr_save));
+	ok(gi_save_records(&client, stride, 4) == 3, "room for three records an SM, not four");
+	ok(gi_save_records(&client, stride, 2) == 2, "as many as there are workers");
+	ok(gi_save_records(&client, 4 * stride, 4) == 0 &&
+	   strstr(cl.header.why, "too large to suspend: 2048 MiB for one on each SM"),
+	   "not one: %s", cl.header.why);
+	client.memory = 0;
+	ok(gi_save_records(&client, stride, 4) == 0, "a device whose memory is not known");
+}
+
 int main(void)
 {
 	setenv("GSCHED_SLOT_WAIT_MS", "1", 1);
@@ -458,6 +473,7 @@ int main(void)
 	ends();
 	controls();
 	owners();
+	records();
 	gi_tasks_free(&client);
 	return done();
 }

@@ -217,8 +217,8 @@ static void limits(void)
 	WITH(params[1].offset, SIZE_MAX, GSR_ERR_FORMAT, "a parameter beyond measure");
 	WITH(kernel.save_fixed, (1 << 20) - 1, GSR_OK, "a large record");
 	WITH(kernel.save_fixed, 1 << 20, GSR_ERR_FORMAT, "a record too large");
-	WITH(kernel.save_thread, (1 << 16) - 1, GSR_OK, "much to save");
-	WITH(kernel.save_thread, 1 << 16, GSR_ERR_FORMAT, "too much to save");
+	WITH(kernel.save_thread, (1 << 17) - 1, GSR_OK, "much to save");
+	WITH(kernel.save_thread, 1 << 17, GSR_ERR_FORMAT, "too much to save");
 	WITH(kernel.dynamic_shared, 1 << 16, GSR_ERR_FORMAT, "more than a block can have");
 	kernel.n_references = 0;
 	kernel.params = 0;

@@ -461,11 +461,17 @@ static void all_points(const char *path, const char *text, size_t n)
 	static const struct expected lanes[] = {
 		{ "totals", 0, finished }, { "votes", 0, finished }, { "partial", 0, finished },
 		{ "reduces", 0, finished },
-		{ "apart", 2, NULL }, { "apart_waited", 0, apart }, { "apart_matrix", 1, apart },
+		{ "apart", 2, NULL }, { "apart_waited", 2, NULL }, { "apart_matrix", 3, NULL },
 		{ "uneven", 3, NULL },
+	};
+	static const struct expected joins[] = {
+		{ "branches", 3, NULL }, { "nested", 3, NULL }, { "rounds", 3, NULL },
+		{ "tiles", 5, NULL }, { "early", 3, NULL }, { "some_part", 0, apart },
+		{ "waits_at_barrier", 3, apart },
 	};
 	static const struct expected locals[] = {
 		{ "long_array", 2, NULL }, { "too_long", 0, "too much local memory" },
+		{ "longest", 2, NULL },
 		{ "own_window", 0, "generic address of shared memory (cvta.shared)" },
 		{ "reserved", 0, "reserved shared memory" },
 	};
@@ -487,6 +493,8 @@ static void all_points(const char *path, const char *text, size_t n)
 		       GSR_RESTART_NEVER);
 	if (strstr(path, "/locals.ptx"))
 		restarted_instead(text, n);
+	if (strstr(path, "/joins.ptx"))
+		points("joins", text, n, joins, sizeof(joins) / sizeof(*joins), GSR_RESTART_NEVER);
 	if (strstr(path, "/locals.ptx"))
 		points("locals", text, n, locals, sizeof(locals) / sizeof(*locals),
 		       GSR_RESTART_NEVER);

@@ -224,6 +224,7 @@ void gi_client_make(struct gi_client *c)
 	gi_real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->dev);
 	gi_real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, c->dev);
 	c->arch = major * 10 + minor;
+	gi_real.cuDeviceTotalMem_v2(&c->memory, c->dev);
 	gi_real.cuDeviceGetAttribute(&c->sm_shared,
 				     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
 				     c->dev);

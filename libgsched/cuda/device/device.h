@@ -84,7 +84,7 @@ struct gi_ctx {
 	_Atomic bool per_thread;
 	pthread_mutex_t save_lock;	/* innermost lock */
 	struct gi_save save[GSCHED_SLOTS];	/* save_lock */
-	size_t saved, save_max;		/* save_lock: their total size in bytes, and its limit */
+	size_t saved;			/* save_lock: their total size in bytes */
 };
 
 struct gi_client {
@@ -108,6 +108,7 @@ struct gi_client {
 	CUuuid uuid;
 	CUuuid gpu;			/* UUID of the GPU; differs from @uuid for a MIG device */
 	unsigned int sms, arch;
+	size_t memory;			/* of the device */
 	/* shared memory of an SM, and the reserved part per block */
 	int sm_shared, reserved;
 	/* at most per SM, as configured; 0: as many as are fastest */

@@ -37,6 +37,9 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	if (!temporal && !fn->form[GI_RESUMABLE].everywhere && !c->always_resumable)
 		return false;
 	*m = gi_form_m(fn, shape, GI_RESUMABLE);
+	if (*m && !gi_save_records(c, gi_save_stride(&fn->form[GI_RESUMABLE], l->block, l->shared),
+				   *m))
+		return false;
 	/* a lower occupancy would cost more than the form is worth */
 	return *m && *m >= gi_form_m(fn, shape, GI_TWIN);
 }

@@ -338,15 +338,16 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 	memcpy(s->block, l->block, sizeof(s->block));
 	s->shared = l->shared;
 	if (s->form && s->form == &s->fn->form[GI_RESUMABLE]) {
-		size_t stride = gi_save_stride(s->form, s);
+		size_t stride = gi_save_stride(s->form, s->block, s->shared);
+		unsigned int records = gi_save_records(c, stride, s->m);
 
 		/* a suspended block-task would delay the others of its fetch */
 		s->arg.fetch_max = 1;
-		gi_save_take(s, sizeof(struct gsr_save) + stride * c->sms * s->m);
+		gi_save_take(s, sizeof(struct gsr_save) + stride * c->sms * records);
 		if (s->save) {
 			s->arg.save = s->save->memory;
 			s->arg.save_stride = stride;
-			s->arg.save_per_sm = s->m;
+			s->arg.save_per_sm = records;
 			s->arg.save_sms = c->sms;
 		}
 	}

@@ -4,16 +4,34 @@
  * its records). A task has an area for itself while it runs, wings included; the context keeps it
  * for later tasks. No area is freed before the context is destroyed, because freeing waits for the
  * device. If no area is available, the task's block-tasks are not suspended.
+ *
+ * The areas of a context take at most 1/SHARE of the device's memory. Where the records of a full
+ * launch are more than that, there are fewer on each SM, and where one on each is more, the form is
+ * not used.
  */
 #include <stddef.h>
 #include "task/task.h"
 
-#define SHARE	32	/* at most 1/SHARE of the device's memory */
+#define SHARE	32
 
-size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s)
+size_t gi_save_stride(const struct gi_form *form, const unsigned int block[3], size_t shared)
 {
-	return gsr_save_stride(&form->kernel, (size_t)s->block[0] * s->block[1] * s->block[2],
-			       s->shared);
+	return gsr_save_stride(&form->kernel, (size_t)block[0] * block[1] * block[2], shared);
+}
+
+unsigned int gi_save_records(struct gi_client *c, size_t stride, unsigned int most)
+{
+	size_t room = c->memory / SHARE, n;
+
+	n = room > sizeof(struct gsr_save) ?
+		    (room - sizeof(struct gsr_save)) / stride / c->sms :
+		    0;
+	if (!n)
+		gi_why(c,
+		       "block-tasks are too large to suspend: %zu MiB for one on each SM, more "
+		       "than 1/%d of the device's memory",
+		       (stride * c->sms) >> 20, SHARE);
+	return n < most ? (unsigned int)n : most;
 }
 
 /*
@@ -24,6 +42,7 @@ static struct gi_save *find_area(struct gi_ctx *cx, size_t size)
 {
 	struct gi_save *best = NULL, *unused = NULL;
 	unsigned int i;
+	size_t most;
 
 	for (i = 0; i < GSCHED_SLOTS; i++) {
 		struct gi_save *save = &cx->save[i];
@@ -36,13 +55,8 @@ static struct gi_save *find_area(struct gi_ctx *cx, size_t size)
 	}
 	if (best || !unused)
 		return best;
-	if (!cx->save_max) {
-		size_t total = 0;
-
-		gi_real.cuDeviceTotalMem_v2(&total, cx->dev);
-		cx->save_max = total / SHARE;
-	}
-	return size > cx->save_max || cx->saved > cx->save_max - size ? NULL : unused;
+	most = cx->client->memory / SHARE;
+	return size > most || cx->saved > most - size ? NULL : unused;
 }
 
 /* Another stream may be captured meanwhile, by any thread: this must not end its capture. */

@@ -264,7 +264,9 @@ void gi_gate_spare_queue(struct gi_client *c);
 
 /* ---- save.c ---- */
 
-size_t gi_save_stride(const struct gi_form *form, const struct gi_slot *s);
+size_t gi_save_stride(const struct gi_form *form, const unsigned int block[3], size_t shared);
+/* Records an SM that there may be, of @most; 0: not one, and it says so */
+unsigned int gi_save_records(struct gi_client *c, size_t stride, unsigned int most);
 void gi_save_take(struct gi_slot *s, size_t size);	/* sets s->save; the context is current */
 void gi_save_put(struct gi_slot *s, bool lost);		/* @lost: workers may still use it */
 void gi_save_release(struct gi_ctx *cx);		/* before the context is destroyed */

@@ -35,7 +35,7 @@
 	X(recurse, 3) X(recurse_block, 3) X(indirect, 3) \
 	X(phase, 14) X(shared_bits, 2) X(shared_atomic, 5) X(shared_sum, 3) X(barrier, 4) \
 	X(barrier_red, 3) X(barrier_named, 2) \
-	X(split, 3) X(arrive, 3) X(shuffle, 5) X(vote, 5) X(redux, 2) X(match, 1) \
+	X(split, 3) X(arrive, 3) X(shuffle, 5) X(vote, 5) X(redux, 2) X(match, 1) X(apart, 5) \
 	X(gather, 8) X(tile, 3) \
 	X(part, 1) X(chain, 1) X(async, 2) X(global_var, 4) X(const_var, 3) X(global_load, 3)
 

@@ -283,6 +283,7 @@ static bool allowed(const struct place *p, enum gen_feature what)
 	case GEN_arrive:
 		return counts && g->shared && g->warps > 1;
 	case GEN_shuffle:
+	case GEN_apart:
 	case GEN_vote:
 		return lanes;
 	case GEN_redux:
@@ -385,6 +386,7 @@ static void statement(struct place *p, enum gen_feature what)
 	case GEN_split:
 	case GEN_arrive:
 	case GEN_shuffle:
+	case GEN_apart:
 	case GEN_vote:
 	case GEN_redux:
 	case GEN_match:

@@ -191,6 +191,25 @@ static void shuffle(struct place *p)
 		  gen_roll(g, 32), clamp);
 }
 
+/* A loop whose lanes come apart, in front of what the warp does together */
+static void apart(struct place *p)
+{
+	struct gen *g = p->g;
+	unsigned int label = g->labels++;
+	struct gen_node *n = gen_node(p, GEN_apart);
+	struct place in;
+
+	L(n, "{\n.reg .b32 turns;\n.reg .pred more;\nand.b32 turns, %s, %u;\nL%u:",
+	  gen_once_in(g, 2) ? gen_r(p) : "%laneid", 1 + gen_roll(g, 7), label);
+	in = gen_inside(p, n, 0, LEVEL_THREAD);
+	in.times = p->times * 8;
+	in.n_out = 0;
+	gen_statements(&in, 1 + gen_roll(g, 2));
+	gen_line(g, n, 2, "setp.ne.u32 more, turns, 0;\nsub.u32 turns, turns, 1;\n"
+		 "@more bra L%u;\n}\nshfl.sync.bfly.b32 %s, %s, %u, 31, -1;", label, gen_w(p),
+		 gen_r(p), 1u << gen_roll(g, 5));
+}
+
 static void vote(struct place *p)
 {
 	struct gen *g = p->g;
@@ -401,6 +420,9 @@ void gen_sync(struct place *p, enum gen_feature what)
 		break;
 	case GEN_arrive:
 		arrive(p);
+		break;
+	case GEN_apart:
+		apart(p);
 		break;
 	case GEN_shuffle:
 		shuffle(p);
