@@ -34,6 +34,12 @@ $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/entr
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/entry/libcuda.map -Wl,-z,now \
 		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lm -lpthread -ldl
 
+# Empty: programs that open the driver by this name get it, and by it the interposer (entry/open.c).
+LIBS += $(B)/lib/gsched/libcuda.so
+
+$(B)/lib/gsched/libcuda.so: $(B)/lib/gsched/libcuda.so.1
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -nostdlib -Wl,-soname,libcuda.so -Wl,--no-as-needed -o $@ $<
+
 # What is preloaded into an MPS server: the same wrapper, and a thread that asks the arbiter for the server's time slice
 MPS_OBJS := $(call objs,libgsched/server.c) $(FOLLOW_OBJS) $(filter-out %/admin.o %/status.o,$(LIBGSCHED_OBJS)) \
 	$(B)/obj/libgsched/noadmin.o

@@ -692,6 +692,20 @@ static const char *driver_path(void)
 	return path;
 }
 
+/*
+ * By the C library's own dlopen(), which a library that was loaded with RTLD_DEEPBIND finds first,
+ * such as Taichi's
+ */
+static void dlopen_deepbind(void)
+{
+	__typeof__(dlopen) *open;
+	void *c = dlopen("libc.so.6", RTLD_NOW);
+
+	/* before glibc 2.34 it is in another library */
+	open = c ? (__typeof__(open))dlsym(c, "dlopen") : NULL;
+	by_library("dlopen-deepbind", open ? open("libcuda.so", RTLD_NOW | RTLD_LOCAL) : NULL);
+}
+
 /* By an absolute path */
 static void dlopen_path(void)
 {
@@ -850,6 +864,7 @@ const struct form module_forms[] = {
 	{ "proc-address", proc_address },
 	{ "dlopen-soname", dlopen_soname },
 	{ "dlopen-plain", dlopen_plain },
+	{ "dlopen-deepbind", dlopen_deepbind },
 	{ "dlopen-path", dlopen_path },
 	{ "dlopen-version", dlopen_version },
 	{ "dlopen-link", dlopen_link },

@@ -5,10 +5,16 @@
  * of a link. The C library's functions are reached by a jump (trampoline.S), because they use their
  * caller's run path.
  *
+ * A library that was loaded with RTLD_DEEPBIND, such as Taichi's, finds the C library's dlopen()
+ * first. So a second library, which is empty and needs this one, is called libcuda.so and always
+ * loaded: the linker itself then finds it by that name. A path is not seen there.
+ *
  * Not seen: libraries in another link-map namespace that are linked against the driver, or open it
  * there. They have a C library of their own.
  */
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/base.h"
@@ -33,6 +39,23 @@ gi_dlopen_fn *gi_dlopen(const char **name)
 	if (*name && is_driver(*name))
 		*name = SONAME;
 	return gi_dlopen_real();
+}
+
+/* The file lies beside this library. Without it dlopen() is still seen elsewhere. */
+__attribute__((constructor)) static void load_plain(void)
+{
+	char path[PATH_MAX];
+	const char *slash;
+	Dl_info self;
+
+	if (!dladdr((void *)is_driver, &self) || !(slash = strrchr(self.dli_fname, '/')))
+		return;
+	if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self.dli_fname), self.dli_fname,
+		     PLAIN) >= (int)sizeof(path))
+		return;
+	/* an error must not be left for the program's dlerror() */
+	if (!access(path, R_OK) && !gi_dlopen_real()(path, RTLD_NOW | RTLD_LOCAL))
+		dlerror();
 }
 
 /* This library is in the first namespace only: one process has one connection to an arbiter. */
