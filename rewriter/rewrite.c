@@ -244,6 +244,13 @@ static const char *place_own(struct gsr_pass *p, const struct gsr_closure *c, st
 	unsigned int i;
 
 	own->inside = !functions_name_own(c, ids);
+	if (gsr_shared_by_number(c)) {
+		if (!may_stand_behind(c, own))
+			return "addresses shared memory by numbers, beside functions that use the "
+			       "twin's words or a use of %dynamic_smem_size";
+		own->behind = true;
+		return NULL;
+	}
 	own->aligned = gsr_alignment_matters(p->scratch, c);
 	for (i = 1; i < c->n && own->aligned && !own->inside; i++)
 		if (c->fns[i]->has.keeps_shared)

@@ -144,6 +144,19 @@ static bool by_hardware(const struct gsr_fn *fn)
 	return false;
 }
 
+bool gsr_shared_by_number(const struct gsr_closure *c)
+{
+	bool access = false;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++) {
+		if (c->fns[i]->has.vars.n || c->fns[i]->has.keeps_shared)
+			return false;
+		access |= c->fns[i]->has.shared_access;
+	}
+	return access;
+}
+
 bool gsr_alignment_matters(struct gsr_arena *scratch, const struct gsr_closure *c)
 {
 	struct trace t = { 0 };

@@ -77,6 +77,7 @@ struct gsr_facts {
 	bool dynamic_size;		/* it reads the size of dynamic shared memory */
 	bool constants;			/* instructions for constant memory */
 	bool shared;			/* instructions for shared memory, or shared variables */
+	bool shared_access;		/* loads, stores or atomics of shared memory */
 	bool keeps_shared;		/* shared variables declared in it */
 	bool cp_async;
 	bool matrices;			/* matrix instructions, which all lanes of a warp execute */
@@ -352,5 +353,11 @@ bool gsr_has_effects(const struct gsr_effects *e);
 
 /* alignment.c: the kernel may rely on more than the declared alignment of shared memory */
 bool gsr_alignment_matters(struct gsr_arena *scratch, const struct gsr_closure *c);
+
+/*
+ * Whether shared memory is accessed and no variable there has a name: by numbers, from the address
+ * where dynamic shared memory begins. Halide's kernels do so.
+ */
+bool gsr_shared_by_number(const struct gsr_closure *c);
 
 #endif /* GSR_ANALYSIS_H */

@@ -478,6 +478,7 @@ static void merge_facts(struct gsr_arena *a, struct gsr_facts *to, const struct 
 	to->dynamic_size |= from->dynamic_size;
 	to->constants |= from->constants;
 	to->shared |= from->shared;
+	to->shared_access |= from->shared_access;
 	to->cp_async |= from->cp_async;
 	to->matrices |= from->matrices;
 	to->bulk |= from->bulk;

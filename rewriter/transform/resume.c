@@ -171,6 +171,9 @@ static const char *check_closure(struct plan *pl)
 	const char *why = check_function(pl->fn->f, true, pl->restart);
 	unsigned int i;
 
+	if (!pl->restart && gsr_shared_by_number(pl->c))
+		return "shared memory that has no name";
+
 	for (i = 1; i < pl->c->n && !why; i++) {
 		struct gsr_fn *fn = pl->c->fns[i];
 

@@ -272,6 +272,9 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "with_more")) && !k->static_shared &&
 		   k->dynamic_shared == 128 + 496 + 32 * 136,
 		   "with_more: with the list of mbarriers and what lanes gather in");
+		ok((k = find_kernel(rw, "by_number")) && !k->static_shared &&
+		   k->dynamic_shared == 128,
+		   "by_number: they move nothing that has no name");
 	} else if (strstr(path, "gathers.ptx")) {
 		ok((k = find_kernel(rw, "bounded")) && k->static_shared == 128 + 2 * 136,
 		   "bounded: words for the warps that there may be");
