@@ -171,9 +171,6 @@ static const char *check_closure(struct plan *pl)
 	const char *why = check_function(pl->fn->f, true, pl->restart);
 	unsigned int i;
 
-	if (!pl->restart && gsr_shared_by_number(pl->c))
-		return "shared memory that has no name";
-
 	for (i = 1; i < pl->c->n && !why; i++) {
 		struct gsr_fn *fn = pl->c->fns[i];
 
@@ -189,6 +186,8 @@ static const char *check_closure(struct plan *pl)
 	}
 	if (!why && !pl->restart)
 		pl->based = gsr_find_based(pl->p->arena, pl->fn, &why);
+	if (!why && !pl->restart && gsr_shared_by_number(pl->c))
+		why = "shared memory that has no name";
 	return why;
 }
 
