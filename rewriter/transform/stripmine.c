@@ -160,11 +160,13 @@ static bool find_counter(const struct gsr_point *pt, struct counted *c)
 
 unsigned int gsr_stripmine_rounds(const struct gsr_point *pt, unsigned int look)
 {
-	unsigned int rounds = look / pt->weight;
 	struct counted c;
+	unsigned int rounds;
 
-	if (!pt->insns || rounds < 2 || !find_counter(pt, &c))
+	/* a join has no loop */
+	if (!pt->insns || look / pt->weight < 2 || !find_counter(pt, &c))
 		return 0;
+	rounds = look / pt->weight;
 	/*
 	 * The assembler unrolls loops 4 or 16 times: a multiple of that leaves no remainder, which
 	 * costs 4 % of a tight loop.
