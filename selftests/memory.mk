@@ -11,7 +11,8 @@ check-san:
 	@$(call run_tests,$(SAN_ALL))
 
 # In check: without those that take minutes. All that is random in them is seeded.
-SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv %/windows,$(SAN_ALL))
+SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv %/windows %/core-search \
+	%/core-simulate,$(SAN_ALL))
 TESTS += $(SAN_SOME)
 $(SAN_SOME): build-san ;
 build-san:
