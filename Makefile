@@ -140,7 +140,8 @@ install: all install-node
 		$(DESTDIR)$(PREFIX)/include/linux $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(B)/bin/gschedd $(B)/bin/gschedctl $(B)/bin/gsrewrite $(DESTDIR)$(PREFIX)/bin
 	cp -P $(B)/lib/libgsched.so* $(DESTDIR)$(LIBDIR)
-	install -m 755 $(addprefix $(B)/lib/gsched/,libcuda.so.1 libcuda.so libgsched-mps.so) $(DESTDIR)$(LIBDIR)/gsched
+	install -m 755 $(addprefix $(B)/lib/gsched/,libcuda.so.1 libcuda.so libgsched-mps.so) \
+		$(DESTDIR)$(LIBDIR)/gsched
 	install -m 644 libgsched/include/gsched.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 uapi/linux/gsched.h uapi/linux/gsched_netlink.h $(DESTDIR)$(PREFIX)/include/linux
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(B)/lib/pkgconfig/libgsched.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/libgsched.pc
