@@ -144,6 +144,8 @@ bool gpu_buffers_reset(struct gpu *g)
 			GPU_TRY(cuMemcpyHtoA(g->buffer[i].array, 0,
 					     g->buffer[i].first + g->buffer[i].guard,
 					     g->buffer[i].size - 2 * g->buffer[i].guard));
+	/* a copy from pageable memory ends later than its call, and no-one waits for it */
+	GPU_TRY(cuStreamSynchronize(NULL));
 	return true;
 }
 
