@@ -34,8 +34,7 @@ GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups 
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 # They wait for what gschedd does in time
-ALONE += $(B)/test/qos-module $(addprefix $(B)/selftests/gschedd/,arbiter bands groups users state \
-	rewrite lifecycle mps mps-ctl nvml scope qos windows)
+ALONE += $(B)/test/qos-module $(addprefix $(B)/selftests/gschedd/,qos windows)
 
 $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz mps nvml): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd

@@ -125,7 +125,7 @@ build/test/qemu-debug: $(addprefix selftests/qemu/,debug-kernel init run tsc.c) 
 	@chmod +x $@
 
 build/test/qemu-debug-fuzz: build/test/qemu-debug
-	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 120\n' >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexec selftests/qemu/debug-kernel fuzz 60\n' >$@
 	@chmod +x $@
 TESTS += $(KMOD_DEBUG_TESTS)
 LONG += build/test/qemu-debug

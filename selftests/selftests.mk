@@ -34,4 +34,4 @@ $(B)/test/bench-bands: selftests/bench/bands.d/test.py
 	@chmod +x $@
 FAST_TESTS += $(B)/test/bench-bands
 TESTS += $(B)/test/bench-bands
-ALONE += $(B)/test/bench-bands $(addprefix $(B)/test/demo-,daemon-drv daemon-rt module-drv)
+ALONE += $(addprefix $(B)/test/demo-,daemon-drv daemon-rt module-drv)

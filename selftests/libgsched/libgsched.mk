@@ -3,9 +3,8 @@ LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass 
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
-# all that run programs
-ALONE += $(addprefix $(B)/test/libgsched/,client slots interposer accounting modules loads streams \
-	temporal stopped devices bands)
+# They compare what programs get done in a time
+ALONE += $(addprefix $(B)/test/libgsched/,streams bands)
 LG_ARBITER := $(call objs,selftests/libgsched/arbiter.c)
 LG_REWRITER := $(call objs,selftests/libgsched/rewriter.c)
 LG_RUN := $(call objs,selftests/libgsched/run.c)

@@ -88,7 +88,6 @@ $(B)/test/vgpu-groups: $(call objs,selftests/vgpu/test-groups.c) | $(VGPU)/libcu
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $(filter %.o,$^) -ldl
 TESTS += $(B)/test/vgpu-groups
 FAST_TESTS += $(B)/test/vgpu-groups
-ALONE += $(addprefix $(B)/test/vgpu-,groups sched rt rt-units rt-graphs rt-devices api driver)
 
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
