@@ -23,8 +23,8 @@
  * threads vote at each point, a check costs a barrier, but they also leave at the same time: so
  * checks can be rarer.
  */
-#define LOOK		768
-#define LOOK_IN_PLACE	2048
+#define LOOK		2048
+#define LOOK_IN_PLACE	4096
 #define WAITS_LONG	24
 #define INNER_ROUNDS	8	/* assumed trip count of a loop without a point */
 
