@@ -203,12 +203,8 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 	if (why)
 		refuse(s, "%s", why);
 	s->fn->has.constants |= gsr_insn_has(insn, "const");
-	s->fn->has.shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
-			 gsr_insn_has(insn, "shared::cluster");
-	s->fn->has.shared_access |=
-		(insn->op == GSR_OP_LD || insn->op == GSR_OP_ST || insn->op == GSR_OP_ATOM ||
-		 insn->op == GSR_OP_RED) &&
-		(gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta"));
+	s->fn->has.shared |= gsr_names_shared(insn);
+	s->fn->has.shared_access |= gsr_addresses_shared(insn);
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Semantics of instructions, in one table by opcode: whether there is a result, among which threads
- * that is uniform, whether the instruction may wait for other threads. An opcode that the table
- * does not list has no uniform result and does not wait.
+ * that is uniform, whether the instruction may wait for other threads, which operands are addresses
+ * in shared memory. An opcode that the table does not list has no uniform result and does not wait,
+ * and what it accesses in shared memory stands in brackets.
  *
  * In: an instruction and its function. Out: one of these properties. Assumes, where a lane mask or
  * barrier number is in a register, that gsr_find_writers() has seen the function as it is now.
@@ -36,8 +37,15 @@ enum waits {
 	WAITS_IN_BLOCK,			/* mbarriers: they lie in shared memory */
 };
 
+enum addresses {			/* in shared memory, if it names that space */
+	IN_BRACKETS,
+	UNLESS_TO,			/* cvta: its source, unless it converts to that space */
+	DESCRIPTORS,			/* wgmma: of matrices in shared memory, which it does not
+					 * name */
+};
+
 static const struct {
-	unsigned char result, shared, waits;
+	unsigned char result, shared, waits, addresses;
 	bool lanes;			/* the last operand is its lane mask */
 } table[GSR_OP_COUNT] = {
 	[GSR_OP_ADD ... GSR_OP_DP2A] = { FIRST, BY_OPERANDS },
@@ -47,7 +55,7 @@ static const struct {
 	[GSR_OP_MOV] = { FIRST, BY_OPERANDS },
 	[GSR_OP_PRMT] = { FIRST, BY_OPERANDS },
 	[GSR_OP_CVT] = { FIRST, BY_OPERANDS },
-	[GSR_OP_CVTA] = { FIRST, BY_OPERANDS },
+	[GSR_OP_CVTA] = { FIRST, BY_OPERANDS, .addresses = UNLESS_TO },
 	[GSR_OP_MAPA] = { FIRST, BY_OPERANDS },
 	[GSR_OP_GETCTARANK] = { FIRST, BY_OPERANDS },
 	[GSR_OP_ISSPACEP] = { FIRST, BY_OPERANDS },
@@ -78,6 +86,7 @@ static const struct {
 	[GSR_OP_LDMATRIX] = { FIRST },
 	[GSR_OP_MOVMATRIX] = { FIRST },
 	[GSR_OP_WMMA] = { FIRST_OF_MATRIX },
+	[GSR_OP_WGMMA] = { .addresses = DESCRIPTORS },
 };
 
 bool gsr_has_result(const struct gsr_insn *insn)
@@ -193,10 +202,27 @@ enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct g
 	}
 }
 
-static bool waits_for_block(const struct gsr_insn *insn)
+bool gsr_names_shared(const struct gsr_insn *insn)
 {
 	return gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
-	       gsr_insn_has(insn, "shared::cluster") || gsr_insn_has(insn, "cta");
+	       gsr_insn_has(insn, "shared::cluster");
+}
+
+bool gsr_addresses_shared(const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	switch (table[insn->op].addresses) {
+	case UNLESS_TO:
+		return gsr_names_shared(insn) && !gsr_insn_has(insn, "to");
+	case DESCRIPTORS:
+		return true;
+	default:
+		for (i = 0; i < insn->n_opnds; i++)
+			if (insn->opnds[i].kind == GSR_OPND_ADDR)
+				return gsr_names_shared(insn);
+		return false;
+	}
 }
 
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
@@ -224,6 +250,6 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
 	default:
 		break;
 	}
-	block = block || (may && waits_for_block(insn));
+	block = block || (may && (gsr_names_shared(insn) || gsr_insn_has(insn, "cta")));
 	return !may ? GSR_WAIT_NONE : block ? GSR_WAIT_BLOCK : GSR_WAIT_ALL;
 }

@@ -36,6 +36,11 @@ enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct g
 enum gsr_wait { GSR_WAIT_NONE, GSR_WAIT_BLOCK, GSR_WAIT_ALL };
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
 
+/* does it name the shared space? also isspacep, or a fence */
+bool gsr_names_shared(const struct gsr_insn *insn);
+/* does it access shared memory, or make generic what is an address in it? */
+bool gsr_addresses_shared(const struct gsr_insn *insn);
+
 /*
  * barrier.c. A lane mask or barrier number in a register is known if the register has one writer,
  * which moves a constant to it. gsr_find_writers() collects these writers; it has to be called
