@@ -61,7 +61,6 @@ static void vary(struct state *st, const struct gsr_operand *o)
 		vary(st, &o->items[i]);
 }
 
-/* An instruction writes at most the registers of its first operand. An address is only read. */
 static void vary_result(struct state *st, const struct gsr_insn *insn)
 {
 	if (gsr_defined_by(insn))

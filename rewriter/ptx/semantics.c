@@ -11,9 +11,10 @@
 #include "semantics.h"
 
 enum result {
-	NO_RESULT,
+	NO_RESULT,			/* the first operand may be written, and read, too */
+	READS,				/* all operands are read only */
 	FIRST,				/* the first operand is a result and nothing else */
-	FIRST_IF_RED,			/* likewise, of bar.red only */
+	FIRST_IF_RED,			/* likewise, of bar.red only; others only read */
 	FIRST_OF_MATRIX,		/* likewise, of a matrix load or product, not of a store */
 };
 
@@ -75,9 +76,12 @@ static const struct {
 	[GSR_OP_ATOM] = { FIRST, .waits = WAITS_IF_READ },
 	[GSR_OP_MULTIMEM] = { .waits = WAITS_IF_REDUCING },
 	[GSR_OP_MBARRIER] = { .waits = WAITS_IN_BLOCK },
-	[GSR_OP_NANOSLEEP] = { .waits = WAITS },
+	[GSR_OP_NANOSLEEP] = { READS, .waits = WAITS },
 	[GSR_OP_MEMBAR] = { .waits = WAITS },
 	[GSR_OP_FENCE] = { .waits = WAITS },
+
+	[GSR_OP_BRX] = { READS },
+	[GSR_OP_STACKRESTORE] = { READS },
 
 	[GSR_OP_TEX ... GSR_OP_TXQ] = { FIRST },
 	[GSR_OP_SULD] = { FIRST },
@@ -100,6 +104,20 @@ bool gsr_has_result(const struct gsr_insn *insn)
 		return gsr_insn_has(insn, "load") || gsr_insn_has(insn, "mma");
 	default:
 		return false;
+	}
+}
+
+const struct gsr_operand *gsr_defined_by(const struct gsr_insn *insn)
+{
+	if (!insn->n_opnds || insn->opnds[0].kind == GSR_OPND_ADDR)
+		return NULL;
+	switch (table[insn->op].result) {
+	case READS:
+		return NULL;
+	case FIRST_IF_RED:
+		return gsr_insn_has(insn, "red") ? &insn->opnds[0] : NULL;
+	default:
+		return &insn->opnds[0];
 	}
 }
 

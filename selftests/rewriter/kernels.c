@@ -656,6 +656,41 @@ static void by_number(void)
 	}
 }
 
+/* An instruction that only reads its first operand is no writer of it */
+static void readers(void)
+{
+	static const char head[] =
+		".version 8.6\n.target sm_90\n.address_size 64\n"
+		".visible .entry k (.param .u32 n)\n{\n"
+		".reg .b32 %r<9>;\n.reg .pred %p;\n"
+		"ld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nsetp.ge.u32 %p, %r2, %r1;\n";
+	static const struct {
+		const char *text, *says;
+		unsigned int sites, bytes;
+	} cases[] = {
+		{ "@%p ret;\nmov.u32 %r3, -1;\nbar.warp.sync %r3;\n",
+		  "the mask is known to be all lanes", 1, 128 },
+		{ "@%p ret;\nmov.u32 %r3, -1;\nbar.warp.sync %r3;\nnanosleep.u32 %r3;\n",
+		  "known behind a nanosleep, too", 1, 128 },
+		{ "table: .branchtargets one, two;\nbrx.idx %r1, table;\n"
+		  "one:\nbar.sync 0;\ntwo:\n",
+		  "a branch on what is uniform does not split the block", 0, 128 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gsr_rewrite rw = { 0 };
+		struct gsr_error err;
+		char text[1500];
+
+		snprintf(text, sizeof(text), "%s%sret;\n}\n", head, cases[i].text);
+		ok(gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx &&
+		   rw.kernels[0].sites == cases[i].sites &&
+		   rw.kernels[0].static_shared == cases[i].bytes, "readers: %s", cases[i].says);
+		gsr_rewrite_free(&rw);
+	}
+}
+
 /* What the loop adds to a small kernel, laid out as nvcc does: all of it is compiled at a load */
 static void small(void)
 {
@@ -731,6 +766,7 @@ int main(void)
 	globfree(&g);
 	param_address();
 	by_number();
+	readers();
 	small();
 	modes();
 	return done();
