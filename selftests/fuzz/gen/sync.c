@@ -53,7 +53,7 @@ static void phase(struct place *p)
 	do {
 		L(n, "rem.u32 %%t0, %s, %%n;", gen_rv(p));
 		address(p, n);
-		if (p->func || !gen_once_in(g, 4))
+		if (p->func || !gen_once_in(g, 4) || !g->generic)
 			L(n, "ld.shared.u32 %s, [%%t1];", gen_r(p));
 		else
 			L(n, "cvt.u64.u32 %%s0, %%t0;\nadd.u64 %%s0, %%s0, %%shp;\n"
