@@ -35,50 +35,65 @@ void gsr_lex_init(struct gsr_lexer *lx, const char *text, size_t size)
 	lx->line = 1;
 }
 
-static void newline(struct gsr_lexer *lx)
+static void skip_white(struct gsr_lexer *lx)
 {
-	lx->line++;
-	lx->line_start = lx->pos;
+	const char *p = lx->pos;
+
+	for (; p < lx->end && has_class(*p, BLANK); p++) {
+		if (*p != '\n')
+			continue;
+		lx->line++;
+		lx->line_start = p + 1;
+	}
+	lx->pos = p;
+}
+
+static void skip_line(struct gsr_lexer *lx)
+{
+	const char *end = memchr(lx->pos, '\n', (size_t)(lx->end - lx->pos));
+
+	lx->pos = end ? end : lx->end;
+}
+
+/* From its first character on. False: it has no end */
+static bool skip_comment(struct gsr_lexer *lx)
+{
+	struct gsr_lexer open = *lx;
+
+	lx->pos += 2;
+	for (; lx->end - lx->pos >= 2; lx->pos++) {
+		if (lx->pos[0] == '*' && lx->pos[1] == '/') {
+			lx->pos += 2;
+			return true;
+		}
+		if (*lx->pos == '\n') {
+			lx->line++;
+			lx->line_start = lx->pos + 1;
+		}
+	}
+	*lx = open;
+	return false;
 }
 
 /* Skips white space, comments and line markers (#). False: an unterminated comment */
 static bool skip_blank(struct gsr_lexer *lx)
 {
-	while (lx->pos < lx->end) {
-		char c = *lx->pos;
+	for (;;) {
+		const char *p;
 
-		if (has_class(c, BLANK)) {
-			lx->pos++;
-			if (c == '\n')
-				newline(lx);
-		} else if (!has_class(c, PUNCT)) {
-			break;
-		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '/') {
-			while (lx->pos < lx->end && *lx->pos != '\n')
-				lx->pos++;
-		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '*') {
-			struct gsr_lexer open = *lx;
-
-			lx->pos += 2;
-			for (;;) {
-				if (lx->end - lx->pos < 2) {
-					*lx = open;
-					return false;
-				}
-				if (lx->pos[0] == '*' && lx->pos[1] == '/')
-					break;
-				if (*lx->pos++ == '\n')
-					newline(lx);
-			}
-			lx->pos += 2;
-		} else if (c == '#' && lx->pos == lx->line_start) {
-			while (lx->pos < lx->end && *lx->pos != '\n')
-				lx->pos++;
+		skip_white(lx);
+		p = lx->pos;
+		if (p == lx->end || (*p != '/' && *p != '#'))
+			return true;
+		if (*p == '/' && lx->end - p > 1 && p[1] == '*') {
+			if (!skip_comment(lx))
+				return false;
+		} else if (*p == '/' ? lx->end - p > 1 && p[1] == '/' : p == lx->line_start) {
+			skip_line(lx);
 		} else {
-			break;
+			return true;
 		}
 	}
-	return true;
 }
 
 static const char *number_end(const char *p, const char *end)

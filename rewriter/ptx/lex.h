@@ -19,10 +19,10 @@ enum gsr_token_kind {
 
 struct gsr_token {
 	enum gsr_token_kind kind;
+	char punct;		/* the character of a PUNCT; 0 if it has two, or for other kinds */
 	const char *text;
 	size_t len;
 	unsigned int line, column;
-	char punct;		/* the character of a PUNCT; 0 if it has two, or for other kinds */
 };
 
 struct gsr_lexer {

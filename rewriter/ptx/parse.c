@@ -452,7 +452,8 @@ static void parse_instruction(struct gsr_parser *p, struct gsr_function *f)
 		if (insn->n_mods == GSR_MODS_MAX)
 			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers",
 				       GSR_MODS_MAX);
-		mods[insn->n_mods++] = take_text(p);
+		mods[insn->n_mods] = take_text(p);
+		insn->initials |= gsr_initial(mods[insn->n_mods++]);
 	}
 	insn->mods = gsr_memdup(p->arena, mods, (insn->n_mods + 1) * sizeof(*mods));
 	gsr_parse_operands(p, insn);

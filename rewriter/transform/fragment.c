@@ -105,6 +105,11 @@ static bool declares(const char *text)
 	return *text == '.';
 }
 
+/* Characters at which lay_out() has more to do than to copy */
+static const bool stops[256] = {
+	[0] = true, ['#'] = true, ['%'] = true, [';'] = true, ['\n'] = true,
+};
+
 /* As it is printed: names expanded, no empty last line; instructions are counted */
 static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix, char *out)
 {
@@ -112,7 +117,11 @@ static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix
 	bool declaration = declares(text);
 	size_t i;
 
-	for (i = 0; text[i] && (text[i] != '\n' || text[i + 1]); i++) {
+	for (i = 0;; i++) {
+		while (!stops[(unsigned char)text[i]])
+			*out++ = text[i++];
+		if (!text[i] || (text[i] == '\n' && !text[i + 1]))
+			break;
 		if (text[i] == '#') {
 			out = stpcpy(out, prefix_at(prefix, text, i));
 			continue;
