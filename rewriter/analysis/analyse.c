@@ -162,9 +162,31 @@ static const char *unsupported(const struct gsr_insn *insn)
 	}
 }
 
-static void scan_insn(struct scan *s, const struct gsr_insn *insn)
+/* Barriers, and what lanes of a warp execute together */
+static void scan_sync(struct scan *s, const struct gsr_insn *insn)
 {
 	struct gsr_barrier b;
+	const char *why;
+
+	if (!s->fn->f->writers && gsr_asks_for(insn))
+		gsr_find_writers(s->p->arena, s->fn->f);
+	if (gsr_barrier_of(s->fn->f, insn, &b)) {
+		if (b.cluster)
+			refuse(s, "%s", "clusters (barrier.cluster)");
+		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
+			refuse(s, "barrier without its operands (%s)", insn->name);
+		else if (!b.warp)
+			s->fn->has.barriers++;
+		s->fn->has.plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
+		s->fn->has.counted |= b.counted || b.arrive;
+	}
+	why = gsr_warp_sync(s->fn->f, insn);
+	if (why && !s->fn->has.warp_sync)
+		s->fn->has.warp_sync = why;
+}
+
+static void scan_insn(struct scan *s, const struct gsr_insn *insn)
+{
 	const char *why;
 	unsigned int i;
 
@@ -184,21 +206,8 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 	s->fn->has.alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->has.spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->has.exits |= insn->op == GSR_OP_EXIT;
-	if (!s->fn->f->writers && gsr_asks_for(insn))
-		gsr_find_writers(s->p->arena, s->fn->f);
-	if (gsr_barrier_of(s->fn->f, insn, &b)) {
-		if (b.cluster)
-			refuse(s, "%s", "clusters (barrier.cluster)");
-		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
-			refuse(s, "barrier without its operands (%s)", insn->name);
-		else if (!b.warp)
-			s->fn->has.barriers++;
-		s->fn->has.plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
-		s->fn->has.counted |= b.counted || b.arrive;
-	}
-	why = gsr_warp_sync(s->fn->f, insn);
-	if (why && !s->fn->has.warp_sync)
-		s->fn->has.warp_sync = why;
+	if (gsr_synchronises(insn))
+		scan_sync(s, insn);
 	why = gsr_constant_use(s->p, insn);
 	if (why)
 		refuse(s, "%s", why);

@@ -55,7 +55,7 @@ void gsr_parse_next(struct gsr_parser *p)
 	if (p->tok.kind == GSR_TOK_BAD)
 		gsr_parse_fail(p, &p->tok, "bad token");
 	if (p->tok.kind != GSR_TOK_END)
-		p->ahead = gsr_lex_next(&p->lx);
+		gsr_lex_token(&p->lx, &p->ahead);
 }
 
 void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where)
@@ -759,7 +759,7 @@ static struct gsr_module *parse_guarded(struct gsr_parser *p)
 		return NULL;
 	}
 	gsr_arena_escape(p->arena, &p->failed);
-	p->ahead = gsr_lex_next(&p->lx);
+	gsr_lex_token(&p->lx, &p->ahead);
 	gsr_parse_next(p);
 	m = gsr_alloc(p->arena, sizeof(*m));
 	m->arena = p->arena;
@@ -808,7 +808,7 @@ struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struc
 		return NULL;
 	f->name = "inserted";
 	gsr_lex_init(&p.lx, text, strlen(text));
-	p.ahead = gsr_lex_next(&p.lx);
+	gsr_lex_token(&p.lx, &p.ahead);
 	gsr_parse_next(&p);
 	parse_body(&p, f);
 	return f;

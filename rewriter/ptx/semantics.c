@@ -121,6 +121,11 @@ const struct gsr_operand *gsr_defined_by(const struct gsr_insn *insn)
 	}
 }
 
+bool gsr_synchronises(const struct gsr_insn *insn)
+{
+	return table[insn->op].lanes || insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER;
+}
+
 struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn)
 {
 	if (table[insn->op].lanes)
@@ -236,9 +241,9 @@ bool gsr_addresses_shared(const struct gsr_insn *insn)
 	case DESCRIPTORS:
 		return true;
 	default:
-		for (i = 0; i < insn->n_opnds; i++)
+		for (i = gsr_names_shared(insn) ? 0 : insn->n_opnds; i < insn->n_opnds; i++)
 			if (insn->opnds[i].kind == GSR_OPND_ADDR)
-				return gsr_names_shared(insn);
+				return true;
 		return false;
 	}
 }

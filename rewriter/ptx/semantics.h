@@ -21,6 +21,8 @@ bool gsr_is_surface(const struct gsr_var *v);		/* a surface reference */
 bool gsr_has_result(const struct gsr_insn *insn);
 /* the operand whose registers it may write, at most this one; NULL none */
 const struct gsr_operand *gsr_defined_by(const struct gsr_insn *insn);
+/* may it be a barrier, or have a lane mask? */
+bool gsr_synchronises(const struct gsr_insn *insn);
 /* its lane mask; NULL none */
 struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);
 /* Among which of the threads that execute it converged its result is uniform */

@@ -36,13 +36,22 @@ static bool begins_register(const char *text)
 	return text[0] == '%' && text[1] == '#';
 }
 
+/* Characters that are not always copied, or end an instruction */
+static const bool stops[256] = {
+	[0] = true, ['#'] = true, ['%'] = true, [';'] = true, ['\n'] = true,
+};
+
 /* With @sigils registers begin with "%$", by which gsr_parse_body() knows them */
 static const char *expand(struct gsr_pass *p, const char *text, bool sigils)
 {
 	char *out = gsr_alloc_text(p->arena, room_for(text, &p->prefix)), *o = out;
 	size_t i;
 
-	for (i = 0; text[i]; i++) {
+	for (i = 0;; i++) {
+		while (!stops[(unsigned char)text[i]])
+			*o++ = text[i++];
+		if (!text[i])
+			break;
 		if (text[i] == '#')
 			o = stpcpy(o, prefix_at(&p->prefix, text, i));
 		else if (begins_register(text + i))
@@ -104,11 +113,6 @@ static bool declares(const char *text)
 		text++;
 	return *text == '.';
 }
-
-/* Characters at which lay_out() has more to do than to copy */
-static const bool stops[256] = {
-	[0] = true, ['#'] = true, ['%'] = true, [';'] = true, ['\n'] = true,
-};
 
 /* As it is printed: names expanded, no empty last line; instructions are counted */
 static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix, char *out)
