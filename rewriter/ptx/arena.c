@@ -173,12 +173,10 @@ void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
 	return gsr_alloc(a, bytes);
 }
 
-void *gsr_grow(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size)
+void *gsr_grow_full(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size)
 {
 	void *grown;
 
-	if (n < *room)
-		return at;
 	*room = *room ? *room * 2 : 4;
 	grown = gsr_alloc_array(a, *room, size);
 	return n ? memcpy(grown, at, n * size) : grown;

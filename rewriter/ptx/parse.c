@@ -178,7 +178,7 @@ const char *gsr_parse_bare(struct gsr_parser *p, const char *name)
 
 bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 {
-	unsigned long mark;
+	unsigned long mark, number = 0;
 	size_t n, d;
 
 	if (name[0] == '%')
@@ -192,8 +192,11 @@ bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 	if (!d || d == n || n - d > 9 || (name[d] == '0' && n - d > 1))
 		return false;
 	mark = *gsr_intern_mark(gsr_intern(p->arena, name, d));
-	return mark >> 32 == p->epoch && (mark & MARK_PLAIN) != MARK_PLAIN &&
-	       strtoul(name + d, NULL, 10) < (mark & MARK_PLAIN);
+	if (mark >> 32 != p->epoch || (mark & MARK_PLAIN) == MARK_PLAIN)
+		return false;
+	for (; d < n; d++)
+		number = 10 * number + (unsigned long)(name[d] - '0');
+	return number < (mark & MARK_PLAIN);
 }
 
 /* .attribute(.managed), kept as text */

@@ -18,10 +18,10 @@ const struct gsr_prefix gsr_usual_prefix[2] = { { "__gsr_", "" }, { "__gsr_", "_
 /* Enough for it with names expanded */
 static size_t room_for(const char *text, const struct gsr_prefix *prefix)
 {
-	size_t n = strlen(prefix->name) + strlen(prefix->local) + 1, room = 0;
+	size_t n = strlen(prefix->name) + strlen(prefix->local), room = strlen(text);
 
-	for (; *text; text++)
-		room += *text == '#' ? n : 1;
+	for (text = strchr(text, '#'); text; text = strchr(text + 1, '#'))
+		room += n;
 	return room;
 }
 
