@@ -433,7 +433,9 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 		return;
 	}
 	gsr_find_retries(p, fn->f, &g->cfg);
-	find_divergence(p, fn);
+	/* which branches split a block or warp matters only where somebody waits for others */
+	if (fn->has.plain || fn->has.warp_sync || fn->has.refs.n)
+		find_divergence(p, fn);
 	if (fn->has.warp_sync || fn->has.refs.n) {
 		gsr_uniform(p->scratch, fn->f, g, true);
 		gsr_arena_reset(p->scratch);
