@@ -162,9 +162,31 @@ static const char *unsupported(const struct gsr_insn *insn)
 	}
 }
 
-static void scan_insn(struct scan *s, const struct gsr_insn *insn)
+/* Barriers, and what lanes of a warp execute together */
+static void scan_sync(struct scan *s, const struct gsr_insn *insn)
 {
 	struct gsr_barrier b;
+	const char *why;
+
+	if (!s->fn->f->writers && gsr_asks_for(insn))
+		gsr_find_writers(s->p->arena, s->fn->f);
+	if (gsr_barrier_of(s->fn->f, insn, &b)) {
+		if (b.cluster)
+			refuse(s, "%s", "clusters (barrier.cluster)");
+		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
+			refuse(s, "barrier without its operands (%s)", insn->name);
+		else if (!b.warp)
+			s->fn->has.barriers++;
+		s->fn->has.plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
+		s->fn->has.counted |= b.counted || b.arrive;
+	}
+	why = gsr_warp_sync(s->fn->f, insn);
+	if (why && !s->fn->has.warp_sync)
+		s->fn->has.warp_sync = why;
+}
+
+static void scan_insn(struct scan *s, const struct gsr_insn *insn)
+{
 	const char *why;
 	unsigned int i;
 
@@ -184,31 +206,14 @@ static void scan_insn(struct scan *s, const struct gsr_insn *insn)
 	s->fn->has.alloca |= insn->op == GSR_OP_ALLOCA;
 	s->fn->has.spins |= gsr_may_wait(insn) == GSR_WAIT_ALL;
 	s->fn->has.exits |= insn->op == GSR_OP_EXIT;
-	if (!s->fn->f->writers && gsr_asks_for(insn))
-		gsr_find_writers(s->p->arena, s->fn->f);
-	if (gsr_barrier_of(s->fn->f, insn, &b)) {
-		if (b.cluster)
-			refuse(s, "%s", "clusters (barrier.cluster)");
-		else if (!b.warp && insn->n_opnds < (b.red ? 3u : 1u))
-			refuse(s, "barrier without its operands (%s)", insn->name);
-		else if (!b.warp)
-			s->fn->has.barriers++;
-		s->fn->has.plain |= !b.warp && !b.cluster && !b.counted && !b.arrive;
-		s->fn->has.counted |= b.counted || b.arrive;
-	}
-	why = gsr_warp_sync(s->fn->f, insn);
-	if (why && !s->fn->has.warp_sync)
-		s->fn->has.warp_sync = why;
+	if (gsr_synchronises(insn))
+		scan_sync(s, insn);
 	why = gsr_constant_use(s->p, insn);
 	if (why)
 		refuse(s, "%s", why);
 	s->fn->has.constants |= gsr_insn_has(insn, "const");
-	s->fn->has.shared |= gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
-			 gsr_insn_has(insn, "shared::cluster");
-	s->fn->has.shared_access |=
-		(insn->op == GSR_OP_LD || insn->op == GSR_OP_ST || insn->op == GSR_OP_ATOM ||
-		 insn->op == GSR_OP_RED) &&
-		(gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta"));
+	s->fn->has.shared |= gsr_names_shared(insn);
+	s->fn->has.shared_access |= gsr_addresses_shared(insn);
 	s->insn = insn;
 	for (i = 0; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
@@ -428,7 +433,9 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 		return;
 	}
 	gsr_find_retries(p, fn->f, &g->cfg);
-	find_divergence(p, fn);
+	/* which branches split a block or warp matters only where somebody waits for others */
+	if (fn->has.plain || fn->has.warp_sync || fn->has.refs.n)
+		find_divergence(p, fn);
 	if (fn->has.warp_sync || fn->has.refs.n) {
 		gsr_uniform(p->scratch, fn->f, g, true);
 		gsr_arena_reset(p->scratch);

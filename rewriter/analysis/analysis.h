@@ -77,7 +77,7 @@ struct gsr_facts {
 	bool dynamic_size;		/* it reads the size of dynamic shared memory */
 	bool constants;			/* instructions for constant memory */
 	bool shared;			/* instructions for shared memory, or shared variables */
-	bool shared_access;		/* loads, stores or atomics of shared memory */
+	bool shared_access;		/* accesses shared memory at its own addresses */
 	bool keeps_shared;		/* shared variables declared in it */
 	bool cp_async;
 	bool matrices;			/* matrix instructions, which all lanes of a warp execute */

@@ -8,78 +8,61 @@
  */
 #include "defuse.h"
 
-struct builder {
-	struct gsr_defuse *d;
-	unsigned int now;		/* number of the instruction */
-	unsigned int n_mentions;
+/* A register named by an instruction */
+struct mention {
+	unsigned int reg, insn;
 };
 
-typedef void (*name_fn)(struct builder *b, const char *name);
+struct builder {
+	struct gsr_arena *a;
+	struct gsr_defuse *d;
+	unsigned int insn;		/* number of the instruction */
+	struct mention *list;		/* in the order of the text */
+	unsigned int n, list_room, regs_room;
+};
 
-static void visit_operand(struct builder *b, const struct gsr_operand *o, name_fn fn)
+/* Marks of other functions' names are still set: that of a register here is its own number */
+static unsigned int number_of(struct builder *b, const char *name)
+{
+	struct gsr_defuse *d = b->d;
+	unsigned int reg = gsr_reg_number(d, name);
+
+	if (reg != GSR_NO_REG)
+		return reg;
+	d->regs = gsr_grow(b->a, d->regs, d->n_regs, &b->regs_room, sizeof(*d->regs));
+	d->regs[d->n_regs].name = name;
+	*gsr_intern_mark(name) = d->n_regs + 1;
+	return d->n_regs++;
+}
+
+static void note(struct builder *b, const char *name, bool defines)
+{
+	unsigned int reg = number_of(b, name);
+	struct gsr_reg *r = &b->d->regs[reg];
+
+	b->list = gsr_grow(b->a, b->list, b->n, &b->list_room, sizeof(*b->list));
+	b->list[b->n++] = (struct mention){ reg, b->insn };
+	r->end++;
+	if (defines) {
+		r->def = b->d->insns[b->insn];
+		r->n_defs++;
+	}
+}
+
+static void visit_operand(struct builder *b, const struct gsr_operand *o, bool defines)
 {
 	unsigned int i;
 
 	if (gsr_names_register(o))
-		fn(b, o->name);
+		note(b, o->name, defines);
 	for (i = 0; i < o->n_items; i++)
-		visit_operand(b, &o->items[i], fn);
-}
-
-static void visit_all(struct builder *b, name_fn fn)
-{
-	for (b->now = 0; b->now < b->d->n_insns; b->now++) {
-		const struct gsr_insn *insn = b->d->insns[b->now];
-		unsigned int i;
-
-		for (i = 0; i < insn->n_opnds; i++)
-			visit_operand(b, &insn->opnds[i], fn);
-		if (insn->guard)
-			fn(b, insn->guard);
-	}
-}
-
-static void forget(struct builder *b, const char *name)
-{
-	*gsr_intern_mark(name) = 0;
-	b->n_mentions++;
-}
-
-static void number(struct builder *b, const char *name)
-{
-	unsigned long *m = gsr_intern_mark(name);
-
-	if (!*m)
-		*m = ++b->d->n_regs;
-}
-
-static void count(struct builder *b, const char *name)
-{
-	struct gsr_reg *r = &b->d->regs[*gsr_intern_mark(name) - 1];
-
-	r->name = name;
-	r->end++;
-}
-
-static void enter(struct builder *b, const char *name)
-{
-	struct gsr_reg *r = &b->d->regs[*gsr_intern_mark(name) - 1];
-
-	b->d->mentions[r->end++] = b->now;
-}
-
-static void define(struct builder *b, const char *name)
-{
-	struct gsr_reg *r = &b->d->regs[*gsr_intern_mark(name) - 1];
-
-	r->def = b->d->insns[b->now];
-	r->n_defs++;
+		visit_operand(b, &o->items[i], defines);
 }
 
 struct gsr_defuse *gsr_defuse_build(struct gsr_arena *a, const struct gsr_function *f)
 {
 	struct gsr_defuse *d = gsr_alloc(a, sizeof(*d));
-	struct builder b = { .d = d };
+	struct builder b = { .a = a, .d = d };
 	unsigned int n = 0, i, k;
 	const struct gsr_stmt *s;
 
@@ -89,20 +72,23 @@ struct gsr_defuse *gsr_defuse_build(struct gsr_arena *a, const struct gsr_functi
 	for (s = f->first; s; s = s->next)
 		if (s->kind == GSR_STMT_INSN)
 			d->insns[d->n_insns++] = s->insn;
-	visit_all(&b, forget);
-	visit_all(&b, number);
-	d->regs = gsr_alloc_array(a, d->n_regs + 1, sizeof(*d->regs));
-	d->mentions = gsr_alloc_array(a, b.n_mentions + 1, sizeof(*d->mentions));
-	visit_all(&b, count);
+	for (b.insn = 0; b.insn < d->n_insns; b.insn++) {
+		const struct gsr_insn *insn = d->insns[b.insn];
+		const struct gsr_operand *result = gsr_defined_by(insn);
+
+		for (i = 0; i < insn->n_opnds; i++)
+			visit_operand(&b, &insn->opnds[i], &insn->opnds[i] == result);
+		if (insn->guard)
+			note(&b, insn->guard, false);
+	}
 	for (i = n = 0; i < d->n_regs; i++) {
 		k = d->regs[i].end;
 		d->regs[i].first = d->regs[i].end = n;
 		n += k;
 	}
-	visit_all(&b, enter);
-	for (b.now = 0; b.now < d->n_insns; b.now++)
-		if (gsr_defined_by(d->insns[b.now]))
-			visit_operand(&b, gsr_defined_by(d->insns[b.now]), define);
+	d->mentions = gsr_alloc_array(a, b.n + 1, sizeof(*d->mentions));
+	for (i = 0; i < b.n; i++)
+		d->mentions[d->regs[b.list[i].reg].end++] = b.list[i].insn;
 	return d;
 }
 

@@ -15,8 +15,7 @@
 
 /*
  * Whatever an operand names: a special register, a variable or a label is one that no instruction
- * defines. An instruction defines at most the registers of its first operand, unless that is an
- * address.
+ * defines. An instruction defines at most the registers of gsr_defined_by().
  */
 struct gsr_reg {
 	const char *name;
@@ -59,12 +58,6 @@ static inline bool gsr_names_register(const struct gsr_operand *o)
 {
 	/* inserted text names registers without a '%' as it would variables */
 	return o->kind == GSR_OPND_REG || o->kind == GSR_OPND_SYM;
-}
-
-/* The operand of an instruction whose registers it defines; NULL none */
-static inline const struct gsr_operand *gsr_defined_by(const struct gsr_insn *insn)
-{
-	return insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR ? &insn->opnds[0] : NULL;
 }
 
 #endif /* GSR_DEFUSE_H */

@@ -181,7 +181,7 @@ static bool waits_for_operands(struct gsr_based *t, const struct gsr_insn *insn)
 
 static void look_at_insn(struct gsr_based *t, const struct gsr_insn *insn)
 {
-	bool based = false, result = insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR;
+	bool based = false, result = gsr_defined_by(insn);
 	unsigned int i;
 
 	/* the first operand may be a source, too: of a store it is an address */

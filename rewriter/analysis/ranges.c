@@ -151,8 +151,7 @@ static struct range range_of(struct looker *l, const struct gsr_operand *o, unsi
 		/* which names it twice: once is enough */
 		if (i > l->d->regs[reg].first && l->d->mentions[i] == l->d->mentions[i - 1])
 			continue;
-		if (!to || ((insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER) &&
-			    !gsr_insn_has(insn, "red")))
+		if (!to)
 			continue;
 		for (k = 0; k < to->n_items; k++)
 			if (to->items[k].name == o->name && (to->kind != GSR_OPND_PAIR || k))

@@ -61,11 +61,12 @@ static void vary(struct state *st, const struct gsr_operand *o)
 		vary(st, &o->items[i]);
 }
 
-/* An instruction writes at most the registers of its first operand. An address is only read. */
 static void vary_result(struct state *st, const struct gsr_insn *insn)
 {
-	if (gsr_defined_by(insn))
-		vary(st, gsr_defined_by(insn));
+	const struct gsr_operand *o = gsr_defined_by(insn);
+
+	if (o)
+		vary(st, o);
 }
 
 static bool name_varies(struct state *st, const char *name)

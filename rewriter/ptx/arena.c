@@ -123,8 +123,28 @@ static struct chunk *new_chunk(size_t size)
 	return c;
 }
 
+static struct chunk *add_chunk(struct gsr_arena *a, size_t size)
+{
+	size_t want = a->next_size - sizeof(struct chunk);
+	struct chunk *c = new_chunk(size > want ? size : want);
+
+	if (!c)
+		out_of_memory(a);
+	/* a chunk of a single allocation must not hide the free end of the first one */
+	if (a->chunks && size > want) {
+		c->next = a->chunks->next;
+		a->chunks->next = c;
+	} else {
+		c->next = a->chunks;
+		a->chunks = c;
+	}
+	if (a->next_size < CHUNK_MAX)
+		a->next_size *= 2;
+	return c;
+}
+
 /* Not zeroed; at the free end of the first chunk if it fits: gsr_vsprintf() relies on that */
-static void *take_memory(struct gsr_arena *a, size_t size)
+static inline void *take_memory(struct gsr_arena *a, size_t size)
 {
 	struct chunk *c = a->chunks;
 	void *p;
@@ -132,23 +152,8 @@ static void *take_memory(struct gsr_arena *a, size_t size)
 	if (size > SIZE_MAX / 2)
 		out_of_memory(a);
 	size = (size + 15) & ~(size_t)15;
-	if (!c || c->size - c->used < size) {
-		size_t want = a->next_size - sizeof(*c);
-
-		c = new_chunk(size > want ? size : want);
-		if (!c)
-			out_of_memory(a);
-		/* a chunk of a single allocation must not hide the free end of the first one */
-		if (a->chunks && size > want) {
-			c->next = a->chunks->next;
-			a->chunks->next = c;
-		} else {
-			c->next = a->chunks;
-			a->chunks = c;
-		}
-		if (a->next_size < CHUNK_MAX)
-			a->next_size *= 2;
-	}
+	if (!c || c->size - c->used < size)
+		c = add_chunk(a, size);
 	p = (char *)c->data + c->used;
 	c->used += size;
 	return p;
@@ -168,12 +173,10 @@ void *gsr_alloc_array(struct gsr_arena *a, size_t n, size_t size)
 	return gsr_alloc(a, bytes);
 }
 
-void *gsr_grow(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size)
+void *gsr_grow_full(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size)
 {
 	void *grown;
 
-	if (n < *room)
-		return at;
 	*room = *room ? *room * 2 : 4;
 	grown = gsr_alloc_array(a, *room, size);
 	return n ? memcpy(grown, at, n * size) : grown;
@@ -227,17 +230,85 @@ static void put_signed(struct text *t, long long v)
 	put_number(t, v < 0 ? 0 - (unsigned long long)v : (unsigned long long)v, v < 0);
 }
 
+#define ARGS_MAX	9
+
+union argument {
+	const char *s;
+	long long v;
+};
+
+static union argument next_argument(char conversion, va_list *ap)
+{
+	union argument a;
+
+	if (conversion == 's')
+		a.s = va_arg(*ap, const char *);
+	else if (conversion == 'u')
+		a.v = va_arg(*ap, unsigned int);
+	else
+		a.v = va_arg(*ap, int);
+	return a;
+}
+
+static void put_argument(struct text *t, char conversion, union argument a)
+{
+	if (conversion == 's')
+		put_chars(t, a.s, strlen(a.s));
+	else if (conversion == 'c')
+		put_chars(t, &(char){ (char)a.v }, 1);
+	else
+		put_signed(t, a.v);
+}
+
+/* f points to %1$u, with s, u or d at its end */
+static bool is_numbered(const char *f)
+{
+	return f[1] >= '1' && f[1] <= '0' + ARGS_MAX && f[2] == '$' && f[3] &&
+	       strchr("sud", f[3]);
+}
+
+/* The arguments of a text that numbers all of them; false: it does not */
+static bool numbered_arguments(const char *fmt, va_list *ap, union argument *args)
+{
+	char conversion[ARGS_MAX] = { 0 };
+	unsigned int i, n = 0;
+	const char *f;
+
+	for (f = strchr(fmt, '%'); f; f = strchr(f, '%')) {
+		if (f[1] == '%') {
+			f += 2;
+			continue;
+		}
+		if (!is_numbered(f))
+			return false;
+		i = (unsigned int)(f[1] - '1');
+		conversion[i] = f[3];
+		n = i + 1 > n ? i + 1 : n;
+		f += 4;
+	}
+	for (i = 0; i < n; i++) {
+		if (!conversion[i])
+			return false;
+		args[i] = next_argument(conversion[i], ap);
+	}
+	return true;
+}
+
 /*
  * vsnprintf(), which takes ten times as long for a text with a conversion in each register's name.
- * Handles %s, %u, %d and %%, which is all that our texts use; falls back to vsnprintf() for others.
+ * Handles %s, %u, %d, %c, numbered ones (%1$s) and %%, which is nearly all that our texts use;
+ * falls back to vsnprintf() for others.
  */
 static size_t format_text(char *out, size_t room, const char *fmt, va_list ap)
 {
 	struct text t = { .at = out, .room = room };
-	const char *f = fmt, *s, *end;
-	va_list start;
+	union argument args[ARGS_MAX];
+	const char *f = fmt, *end;
+	bool numbered = false;
+	va_list own, start;
 	int n;
 
+	va_copy(own, ap);
 	va_copy(start, ap);
 	for (;; f = end) {
 		end = strchrnul(f, '%');
@@ -249,18 +320,17 @@ static size_t format_text(char *out, size_t room, const char *fmt, va_list ap)
 		put_chars(&t, f, (size_t)(end - f));
 		if (!*end)
 			break;
-		f = end + 1;
-		end = f + 1;
-		switch (*f) {
-		case 's':
-			s = va_arg(ap, const char *);
-			put_chars(&t, s, strlen(s));
+		f = end;
+		end += 2;
+		if (f[1] == 's' || f[1] == 'u' || f[1] == 'd' || f[1] == 'c') {
+			put_argument(&t, f[1], next_argument(f[1], &own));
 			continue;
-		case 'u':
-			put_number(&t, va_arg(ap, unsigned int), false);
-			continue;
-		case 'd':
-			put_signed(&t, va_arg(ap, int));
+		}
+		if (!numbered && is_numbered(f))
+			numbered = numbered_arguments(fmt, &own, args);
+		if (numbered) {
+			put_argument(&t, f[3], args[f[1] - '1']);
+			end = f + 4;
 			continue;
 		}
 		n = vsnprintf(out, room, fmt, start);
@@ -268,6 +338,7 @@ static size_t format_text(char *out, size_t room, const char *fmt, va_list ap)
 		break;
 	}
 	va_end(start);
+	va_end(own);
 	if (t.n < room)
 		out[t.n] = 0;
 	return t.n;

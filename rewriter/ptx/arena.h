@@ -31,7 +31,13 @@ void *gsr_memdup(struct gsr_arena *a, const void *from, size_t size);	/* NULL if
  * Room for one more element behind the @n of an array: @at, or a larger copy, zeroed behind them.
  * Updates *@room.
  */
-void *gsr_grow(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size);
+void *gsr_grow_full(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room, size_t size);
+static inline void *gsr_grow(struct gsr_arena *a, void *at, unsigned int n, unsigned int *room,
+			     size_t size)
+{
+	return n < *room ? at : gsr_grow_full(a, at, n, room, size);
+}
+
 /* room for @n characters and a NUL, not zeroed */
 char *gsr_alloc_text(struct gsr_arena *a, size_t n);
 char *gsr_strndup(struct gsr_arena *a, const char *s, size_t n);

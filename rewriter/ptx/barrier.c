@@ -76,10 +76,10 @@ void gsr_find_writers(struct gsr_arena *a, struct gsr_function *f)
 			w->slots[slot_of(w, name)].name = name;
 	}
 	for (s = f->first; s; s = s->next) {
-		const struct gsr_operand *o = s->kind == GSR_STMT_INSN && s->insn->n_opnds ?
-					      &s->insn->opnds[0] : NULL;
+		const struct gsr_operand *o = s->kind == GSR_STMT_INSN ? gsr_defined_by(s->insn) :
+									 NULL;
 
-		if (!o || o->kind == GSR_OPND_ADDR)
+		if (!o)
 			continue;
 		note_writer(w, o->name, s->insn, 1);
 		/* elements of a vector count as written twice, as their values are not known */

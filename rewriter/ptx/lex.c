@@ -35,50 +35,65 @@ void gsr_lex_init(struct gsr_lexer *lx, const char *text, size_t size)
 	lx->line = 1;
 }
 
-static void newline(struct gsr_lexer *lx)
+static void skip_white(struct gsr_lexer *lx)
 {
-	lx->line++;
-	lx->line_start = lx->pos;
+	const char *p = lx->pos;
+
+	for (; p < lx->end && has_class(*p, BLANK); p++) {
+		if (*p != '\n')
+			continue;
+		lx->line++;
+		lx->line_start = p + 1;
+	}
+	lx->pos = p;
+}
+
+static void skip_line(struct gsr_lexer *lx)
+{
+	const char *end = memchr(lx->pos, '\n', (size_t)(lx->end - lx->pos));
+
+	lx->pos = end ? end : lx->end;
+}
+
+/* From its first character on. False: it has no end */
+static bool skip_comment(struct gsr_lexer *lx)
+{
+	struct gsr_lexer open = *lx;
+
+	lx->pos += 2;
+	for (; lx->end - lx->pos >= 2; lx->pos++) {
+		if (lx->pos[0] == '*' && lx->pos[1] == '/') {
+			lx->pos += 2;
+			return true;
+		}
+		if (*lx->pos == '\n') {
+			lx->line++;
+			lx->line_start = lx->pos + 1;
+		}
+	}
+	*lx = open;
+	return false;
 }
 
 /* Skips white space, comments and line markers (#). False: an unterminated comment */
 static bool skip_blank(struct gsr_lexer *lx)
 {
-	while (lx->pos < lx->end) {
-		char c = *lx->pos;
+	for (;;) {
+		const char *p;
 
-		if (has_class(c, BLANK)) {
-			lx->pos++;
-			if (c == '\n')
-				newline(lx);
-		} else if (!has_class(c, PUNCT)) {
-			break;
-		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '/') {
-			while (lx->pos < lx->end && *lx->pos != '\n')
-				lx->pos++;
-		} else if (c == '/' && lx->end - lx->pos > 1 && lx->pos[1] == '*') {
-			struct gsr_lexer open = *lx;
-
-			lx->pos += 2;
-			for (;;) {
-				if (lx->end - lx->pos < 2) {
-					*lx = open;
-					return false;
-				}
-				if (lx->pos[0] == '*' && lx->pos[1] == '/')
-					break;
-				if (*lx->pos++ == '\n')
-					newline(lx);
-			}
-			lx->pos += 2;
-		} else if (c == '#' && lx->pos == lx->line_start) {
-			while (lx->pos < lx->end && *lx->pos != '\n')
-				lx->pos++;
+		skip_white(lx);
+		p = lx->pos;
+		if (p == lx->end || (*p != '/' && *p != '#'))
+			return true;
+		if (*p == '/' && lx->end - p > 1 && p[1] == '*') {
+			if (!skip_comment(lx))
+				return false;
+		} else if (*p == '/' ? lx->end - p > 1 && p[1] == '/' : p == lx->line_start) {
+			skip_line(lx);
 		} else {
-			break;
+			return true;
 		}
 	}
-	return true;
 }
 
 static const char *number_end(const char *p, const char *end)
@@ -110,67 +125,87 @@ static bool is_pair(char a, char b)
 	return (a == b && strchr("<>&|=", a)) || (b == '=' && strchr("!<>", a));
 }
 
-struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
+/* The rest of the text is not read */
+static void be_bad(struct gsr_lexer *lx, struct gsr_token *t, const char *why)
+{
+	t->kind = GSR_TOK_BAD;
+	t->text = why;
+	t->len = strlen(why);
+	lx->pos = lx->end;
+}
+
+/* Behind the closing quote; NULL: there is none */
+static const char *string_end(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"' && *p != '\n'; p++)
+		if (*p == '\\' && end - p > 1 && p[1] != '\n')
+			p++;
+	return p < end && *p == '"' ? p + 1 : NULL;
+}
+
+static const char *ident_end(const char *p, const char *end)
+{
+	while (p < end && has_class(*p, IDENT))
+		p++;
+	return p;
+}
+
+/* With the parts behind "::" */
+static const char *dot_end(const char *p, const char *end)
+{
+	for (;;) {
+		p = ident_end(p, end);
+		if (end - p < 3 || p[0] != ':' || p[1] != ':' || !has_class(p[2], IDENT))
+			return p;
+		p += 2;
+	}
+}
+
+void gsr_lex_token(struct gsr_lexer *lx, struct gsr_token *t)
 {
 	bool terminated = skip_blank(lx);
-	struct gsr_token t = {
-		.text = lx->pos, .line = lx->line,
-		.column = (unsigned int)(lx->pos - lx->line_start) + 1,
-	};
 	const char *p = lx->pos, *end = lx->end;
 
+	t->punct = 0;
+	t->text = p;
+	t->len = 0;
+	t->line = lx->line;
+	t->column = (unsigned int)(p - lx->line_start) + 1;
 	if (!terminated) {
-		t.kind = GSR_TOK_BAD;
-		t.text = "comment without an end";
-		t.len = strlen(t.text);
-		lx->pos = end;
-		return t;
+		be_bad(lx, t, "comment without an end");
+		return;
 	}
 	if (p == end) {
-		t.kind = GSR_TOK_END;
-		return t;
+		t->kind = GSR_TOK_END;
+		return;
 	}
 	if (has_class(*p, START) || (*p == '%' && end - p > 1 && has_class(p[1], IDENT))) {
-		t.kind = GSR_TOK_IDENT;
-		for (p++; p < end && has_class(*p, IDENT); p++)
-			;
+		t->kind = GSR_TOK_IDENT;
+		p = ident_end(p + 1, end);
 	} else if (has_class(*p, DIGIT)) {
-		t.kind = GSR_TOK_NUMBER;
+		t->kind = GSR_TOK_NUMBER;
 		p = number_end(p, end);
 	} else if (*p == '.' && end - p > 1 && has_class(p[1], IDENT)) {
-		t.kind = GSR_TOK_DOT;
-		t.text = ++p;
-		while (p < end && (has_class(*p, IDENT) ||
-				   (*p == ':' && end - p > 2 && p[1] == ':' &&
-				    has_class(p[2], IDENT))))
-			p += *p == ':' ? 2 : 1;
+		t->kind = GSR_TOK_DOT;
+		t->text = ++p;
+		p = dot_end(p, end);
 	} else if (*p == '"') {
-		t.kind = GSR_TOK_STRING;
-		for (p++; p < end && *p != '"' && *p != '\n'; p++)
-			if (*p == '\\' && end - p > 1 && p[1] != '\n')
-				p++;
-		if (p == end || *p != '"') {
-			t.kind = GSR_TOK_BAD;
-			t.text = "string without an end";
-			t.len = strlen(t.text);
-			lx->pos = end;
-			return t;
+		t->kind = GSR_TOK_STRING;
+		p = string_end(p, end);
+		if (!p) {
+			be_bad(lx, t, "string without an end");
+			return;
 		}
-		p++;
 	} else if (has_class(*p, PUNCT)) {
-		t.kind = GSR_TOK_PUNCT;
+		t->kind = GSR_TOK_PUNCT;
 		if (end - p > 1 && is_pair(p[0], p[1]))
 			p += 2;
 		else
-			t.punct = *p++;
+			t->punct = *p++;
 	} else {
-		t.kind = GSR_TOK_BAD;
-		t.text = "character that PTX does not have";
-		t.len = strlen(t.text);
-		lx->pos = end;
-		return t;
+		be_bad(lx, t, "character that PTX does not have");
+		return;
 	}
-	t.len = (size_t)(p - t.text);
+	t->len = (size_t)(p - t->text);
 	lx->pos = p;
-	return t;
 }

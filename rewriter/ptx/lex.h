@@ -19,10 +19,10 @@ enum gsr_token_kind {
 
 struct gsr_token {
 	enum gsr_token_kind kind;
+	char punct;		/* the character of a PUNCT; 0 if it has two, or for other kinds */
 	const char *text;
 	size_t len;
 	unsigned int line, column;
-	char punct;		/* the character of a PUNCT; 0 if it has two, or for other kinds */
 };
 
 struct gsr_lexer {
@@ -31,6 +31,14 @@ struct gsr_lexer {
 };
 
 void gsr_lex_init(struct gsr_lexer *lx, const char *text, size_t size);
-struct gsr_token gsr_lex_next(struct gsr_lexer *lx);
+void gsr_lex_token(struct gsr_lexer *lx, struct gsr_token *t);
+
+static inline struct gsr_token gsr_lex_next(struct gsr_lexer *lx)
+{
+	struct gsr_token t;
+
+	gsr_lex_token(lx, &t);
+	return t;
+}
 
 #endif /* GSR_LEX_H */

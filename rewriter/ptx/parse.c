@@ -55,7 +55,7 @@ void gsr_parse_next(struct gsr_parser *p)
 	if (p->tok.kind == GSR_TOK_BAD)
 		gsr_parse_fail(p, &p->tok, "bad token");
 	if (p->tok.kind != GSR_TOK_END)
-		p->ahead = gsr_lex_next(&p->lx);
+		gsr_lex_token(&p->lx, &p->ahead);
 }
 
 void gsr_parse_expect(struct gsr_parser *p, char punct, const char *where)
@@ -178,7 +178,7 @@ const char *gsr_parse_bare(struct gsr_parser *p, const char *name)
 
 bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 {
-	unsigned long mark;
+	unsigned long mark, number = 0;
 	size_t n, d;
 
 	if (name[0] == '%')
@@ -192,8 +192,11 @@ bool gsr_parse_is_reg(struct gsr_parser *p, const char *name)
 	if (!d || d == n || n - d > 9 || (name[d] == '0' && n - d > 1))
 		return false;
 	mark = *gsr_intern_mark(gsr_intern(p->arena, name, d));
-	return mark >> 32 == p->epoch && (mark & MARK_PLAIN) != MARK_PLAIN &&
-	       strtoul(name + d, NULL, 10) < (mark & MARK_PLAIN);
+	if (mark >> 32 != p->epoch || (mark & MARK_PLAIN) == MARK_PLAIN)
+		return false;
+	for (; d < n; d++)
+		number = 10 * number + (unsigned long)(name[d] - '0');
+	return number < (mark & MARK_PLAIN);
 }
 
 /* .attribute(.managed), kept as text */
@@ -452,7 +455,8 @@ static void parse_instruction(struct gsr_parser *p, struct gsr_function *f)
 		if (insn->n_mods == GSR_MODS_MAX)
 			gsr_parse_fail(p, &p->tok, "instruction with more than %d modifiers",
 				       GSR_MODS_MAX);
-		mods[insn->n_mods++] = take_text(p);
+		mods[insn->n_mods] = take_text(p);
+		insn->initials |= gsr_initial(mods[insn->n_mods++]);
 	}
 	insn->mods = gsr_memdup(p->arena, mods, (insn->n_mods + 1) * sizeof(*mods));
 	gsr_parse_operands(p, insn);
@@ -758,7 +762,7 @@ static struct gsr_module *parse_guarded(struct gsr_parser *p)
 		return NULL;
 	}
 	gsr_arena_escape(p->arena, &p->failed);
-	p->ahead = gsr_lex_next(&p->lx);
+	gsr_lex_token(&p->lx, &p->ahead);
 	gsr_parse_next(p);
 	m = gsr_alloc(p->arena, sizeof(*m));
 	m->arena = p->arena;
@@ -807,7 +811,7 @@ struct gsr_function *gsr_parse_body(struct gsr_arena *a, const char *text, struc
 		return NULL;
 	f->name = "inserted";
 	gsr_lex_init(&p.lx, text, strlen(text));
-	p.ahead = gsr_lex_next(&p.lx);
+	gsr_lex_token(&p.lx, &p.ahead);
 	gsr_parse_next(&p);
 	parse_body(&p, f);
 	return f;

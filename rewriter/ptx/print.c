@@ -71,14 +71,19 @@ static void put_str(struct text *t, const char *s)
 	}
 }
 
-static void put_raw(struct text *t, const char *s)
+static inline void put_bytes(struct text *t, const char *s, size_t n)
 {
-	size_t n = strlen(s);
-
-	if (n >= t->room - t->len && !grow_buffer(t, n))
+	if (n > t->room - t->len && !grow_buffer(t, n))
 		return;
 	memcpy(t->buf + t->len, s, n);
 	t->len += n;
+}
+
+#define put_lit(t, s)	put_bytes(t, s, sizeof(s) - 1)
+
+static void put_raw(struct text *t, const char *s)
+{
+	put_bytes(t, s, strlen(s));
 }
 
 static void put_dot(struct text *t, const char *s)
@@ -123,7 +128,7 @@ static void put_offset(struct text *t, const struct gsr_operand *o)
 	if (o->text) {
 		put_str(t, o->text);
 	} else if (o->ival) {
-		put_str(t, "+");
+		put_lit(t, "+");
 		put_int(t, o->ival);
 	}
 }
@@ -169,12 +174,12 @@ static void put_operand(struct text *t, const struct gsr_operand *o)
 	case GSR_OPND_ADDR:
 		if (o->indexed) {
 			put_operand(t, &o->items[0]);
-			put_str(t, "[");
+			put_lit(t, "[");
 			put_operand(t, &o->items[1]);
-			put_str(t, "]");
+			put_lit(t, "]");
 			break;
 		}
-		put_str(t, "[");
+		put_lit(t, "[");
 		if (o->n_items) {
 			put_operand(t, &o->items[0]);
 			put_offset(t, o);
@@ -184,26 +189,26 @@ static void put_operand(struct text *t, const struct gsr_operand *o)
 
 			rest.items++;
 			rest.n_items--;
-			put_str(t, ", ");
+			put_lit(t, ", ");
 			put_items(t, &rest, ", ");
 		}
-		put_str(t, "]");
+		put_lit(t, "]");
 		break;
 	case GSR_OPND_VEC:
-		put_str(t, "{");
+		put_lit(t, "{");
 		put_items(t, o, ", ");
-		put_str(t, "}");
+		put_lit(t, "}");
 		break;
 	case GSR_OPND_PAIR:
 		put_items(t, o, "|");
 		break;
 	case GSR_OPND_LIST:
-		put_str(t, "(");
+		put_lit(t, "(");
 		put_items(t, o, ", ");
-		put_str(t, ")");
+		put_lit(t, ")");
 		break;
 	case GSR_OPND_SINK:
-		put_str(t, "_");
+		put_lit(t, "_");
 		break;
 	}
 }
@@ -212,20 +217,22 @@ static void put_insn(struct text *t, const struct gsr_insn *insn)
 {
 	unsigned int i;
 
-	put_str(t, "\t");
+	put_lit(t, "\t");
 	if (insn->guard) {
 		put_str(t, insn->guard_negated ? "@!" : "@");
 		put_str(t, insn->guard);
-		put_str(t, " ");
+		put_lit(t, " ");
 	}
 	put_str(t, insn->name);
 	for (i = 0; i < insn->n_mods; i++)
 		put_dot(t, insn->mods[i]);
 	for (i = 0; i < insn->n_opnds; i++) {
-		put_str(t, i ? ", " : " ");
+		if (i)
+			put_char(t, ',');
+		put_char(t, ' ');
 		put_operand(t, &insn->opnds[i]);
 	}
-	put_str(t, ";\n");
+	put_lit(t, ";\n");
 }
 
 static void put_var(struct text *t, const struct gsr_var *v)
@@ -237,28 +244,28 @@ static void put_var(struct text *t, const struct gsr_var *v)
 
 	if (v->linkage) {
 		put_dot(t, v->linkage);
-		put_str(t, " ");
+		put_lit(t, " ");
 	}
 	put_dot(t, v->space);
 	if (attribute) {
-		put_str(t, " ");
+		put_lit(t, " ");
 		put_str(t, v->attrs);
 	}
 	if (v->align) {
-		put_str(t, " .align ");
+		put_lit(t, " .align ");
 		put_number(t, v->align);
 	}
 	if (v->vec) {
-		put_str(t, " .v");
+		put_lit(t, " .v");
 		put_number(t, v->vec);
 	}
-	put_str(t, " ");
+	put_lit(t, " ");
 	put_dot(t, v->type);
 	if (v->attrs && !attribute) {
-		put_str(t, " ");
+		put_lit(t, " ");
 		put_str(t, v->attrs);
 	}
-	put_str(t, " ");
+	put_lit(t, " ");
 	put_str(t, v->name);
 	if (v->range) {
 		put_char(t, '<');
@@ -272,7 +279,7 @@ static void put_var(struct text *t, const struct gsr_var *v)
 		put_char(t, ']');
 	}
 	if (v->init) {
-		put_str(t, " = ");
+		put_lit(t, " = ");
 		put_raw(t, v->init);
 	}
 }
@@ -281,7 +288,7 @@ static void put_params(struct text *t, const struct gsr_var *list, unsigned int 
 {
 	unsigned int i;
 
-	put_str(t, "(");
+	put_lit(t, "(");
 	for (i = 0; i < n; i++) {
 		put_str(t, i ? ",\n\t" : "\n\t");
 		put_var(t, &list[i]);
@@ -297,18 +304,18 @@ static void put_stmt(struct text *t, const struct gsr_stmt *s)
 		break;
 	case GSR_STMT_LABEL:
 		put_str(t, s->label);
-		put_str(t, ":\n");
+		put_lit(t, ":\n");
 		break;
 	case GSR_STMT_VAR:
-		put_str(t, "\t");
+		put_lit(t, "\t");
 		put_var(t, s->var);
-		put_str(t, ";\n");
+		put_lit(t, ";\n");
 		break;
 	case GSR_STMT_OPEN:
-		put_str(t, "\t{\n");
+		put_lit(t, "\t{\n");
 		break;
 	case GSR_STMT_CLOSE:
-		put_str(t, "\t}\n");
+		put_lit(t, "\t}\n");
 		break;
 	case GSR_STMT_DIRECTIVE:
 		/* text that was inserted may be an instruction: many, without indentation */
@@ -327,31 +334,31 @@ static void put_function(struct text *t, const struct gsr_function *f)
 
 	if (f->linkage) {
 		put_dot(t, f->linkage);
-		put_str(t, " ");
+		put_lit(t, " ");
 	}
 	put_str(t, f->entry ? ".entry " : ".func ");
 	if (f->attrs) {
 		put_str(t, f->attrs);
-		put_str(t, " ");
+		put_lit(t, " ");
 	}
 	if (f->rets) {
 		put_params(t, f->rets, f->n_rets);
-		put_str(t, " ");
+		put_lit(t, " ");
 	}
 	put_str(t, f->name);
 	put_params(t, f->params, f->n_params);
 	for (i = 0; i < f->n_perf; i++) {
-		put_str(t, "\n");
+		put_lit(t, "\n");
 		put_str(t, f->perf[i]);
 	}
 	if (!f->body) {
-		put_str(t, ";\n");
+		put_lit(t, ";\n");
 		return;
 	}
-	put_str(t, "\n{\n");
+	put_lit(t, "\n{\n");
 	for (s = f->first; s; s = s->next)
 		put_stmt(t, s);
-	put_str(t, "}\n");
+	put_lit(t, "}\n");
 }
 
 char *gsr_print(const struct gsr_module *m, size_t *size)
@@ -363,13 +370,13 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 		t.items++;
 	if (!grow_buffer(&t, 0))
 		return NULL;
-	put_str(&t, ".version ");
+	put_lit(&t, ".version ");
 	put_str(&t, m->version);
-	put_str(&t, "\n.target ");
+	put_lit(&t, "\n.target ");
 	put_str(&t, m->target);
-	put_str(&t, "\n.address_size ");
+	put_lit(&t, "\n.address_size ");
 	put_number(&t, m->address_size);
-	put_str(&t, "\n\n");
+	put_lit(&t, "\n\n");
 	for (i = m->first; i; i = i->next, t.printed++) {
 		switch (i->kind) {
 		case GSR_ITEM_FUNCTION:
@@ -377,11 +384,11 @@ char *gsr_print(const struct gsr_module *m, size_t *size)
 			break;
 		case GSR_ITEM_VAR:
 			put_var(&t, i->var);
-			put_str(&t, ";\n");
+			put_lit(&t, ";\n");
 			break;
 		case GSR_ITEM_DIRECTIVE:
 			put_raw(&t, i->text);
-			put_str(&t, "\n");
+			put_lit(&t, "\n");
 			break;
 		}
 	}

@@ -76,7 +76,9 @@ struct gsr_insn {
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */
 	const char *guard;		/* @%p1; NULL none */
 	const char **mods;		/* modifiers in order, without the dot: "global", "u32";
-					 * the array has room for one more */
+					 * the array has room for one more (gsr_set_mod()) */
+	uint32_t initials;		/* a bit for each character that a modifier begins with;
+					 * may have more */
 	struct gsr_operand *opnds;
 };
 
@@ -176,10 +178,24 @@ bool gsr_is_line_info(const char *text);	/* a directive: .file, .loc or .section
 /* Helpers */
 struct gsr_insn *gsr_insn_copy(struct gsr_arena *a, const struct gsr_insn *insn);
 
+static inline uint32_t gsr_initial(const char *mod)
+{
+	return 1u << (mod[0] & 31);
+}
+
+static inline void gsr_set_mod(struct gsr_insn *insn, unsigned int i, const char *mod)
+{
+	insn->mods[i] = mod;
+	insn->initials |= gsr_initial(mod);
+}
+
 static inline bool gsr_insn_has(const struct gsr_insn *insn, const char *mod)
 {
 	unsigned int i;
 
+	/* most do not, which one look tells */
+	if (!(insn->initials & gsr_initial(mod)))
+		return false;
 	for (i = 0; i < insn->n_mods; i++)
 		if (insn->mods[i][0] == mod[0] && !strcmp(insn->mods[i], mod))
 			return true;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Semantics of instructions, in one table by opcode: whether there is a result, among which threads
- * that is uniform, whether the instruction may wait for other threads. An opcode that the table
- * does not list has no uniform result and does not wait.
+ * that is uniform, whether the instruction may wait for other threads, which operands are addresses
+ * in shared memory. An opcode that the table does not list has no uniform result and does not wait,
+ * and what it accesses in shared memory stands in brackets.
  *
  * In: an instruction and its function. Out: one of these properties. Assumes, where a lane mask or
  * barrier number is in a register, that gsr_find_writers() has seen the function as it is now.
@@ -10,9 +11,10 @@
 #include "semantics.h"
 
 enum result {
-	NO_RESULT,
+	NO_RESULT,			/* the first operand may be written, and read, too */
+	READS,				/* all operands are read only */
 	FIRST,				/* the first operand is a result and nothing else */
-	FIRST_IF_RED,			/* likewise, of bar.red only */
+	FIRST_IF_RED,			/* likewise, of bar.red only; others only read */
 	FIRST_OF_MATRIX,		/* likewise, of a matrix load or product, not of a store */
 };
 
@@ -36,8 +38,15 @@ enum waits {
 	WAITS_IN_BLOCK,			/* mbarriers: they lie in shared memory */
 };
 
+enum addresses {			/* in shared memory, if it names that space */
+	IN_BRACKETS,
+	UNLESS_TO,			/* cvta: its source, unless it converts to that space */
+	DESCRIPTORS,			/* wgmma: of matrices in shared memory, which it does not
+					 * name */
+};
+
 static const struct {
-	unsigned char result, shared, waits;
+	unsigned char result, shared, waits, addresses;
 	bool lanes;			/* the last operand is its lane mask */
 } table[GSR_OP_COUNT] = {
 	[GSR_OP_ADD ... GSR_OP_DP2A] = { FIRST, BY_OPERANDS },
@@ -47,7 +56,7 @@ static const struct {
 	[GSR_OP_MOV] = { FIRST, BY_OPERANDS },
 	[GSR_OP_PRMT] = { FIRST, BY_OPERANDS },
 	[GSR_OP_CVT] = { FIRST, BY_OPERANDS },
-	[GSR_OP_CVTA] = { FIRST, BY_OPERANDS },
+	[GSR_OP_CVTA] = { FIRST, BY_OPERANDS, .addresses = UNLESS_TO },
 	[GSR_OP_MAPA] = { FIRST, BY_OPERANDS },
 	[GSR_OP_GETCTARANK] = { FIRST, BY_OPERANDS },
 	[GSR_OP_ISSPACEP] = { FIRST, BY_OPERANDS },
@@ -67,9 +76,12 @@ static const struct {
 	[GSR_OP_ATOM] = { FIRST, .waits = WAITS_IF_READ },
 	[GSR_OP_MULTIMEM] = { .waits = WAITS_IF_REDUCING },
 	[GSR_OP_MBARRIER] = { .waits = WAITS_IN_BLOCK },
-	[GSR_OP_NANOSLEEP] = { .waits = WAITS },
+	[GSR_OP_NANOSLEEP] = { READS, .waits = WAITS },
 	[GSR_OP_MEMBAR] = { .waits = WAITS },
 	[GSR_OP_FENCE] = { .waits = WAITS },
+
+	[GSR_OP_BRX] = { READS },
+	[GSR_OP_STACKRESTORE] = { READS },
 
 	[GSR_OP_TEX ... GSR_OP_TXQ] = { FIRST },
 	[GSR_OP_SULD] = { FIRST },
@@ -78,6 +90,7 @@ static const struct {
 	[GSR_OP_LDMATRIX] = { FIRST },
 	[GSR_OP_MOVMATRIX] = { FIRST },
 	[GSR_OP_WMMA] = { FIRST_OF_MATRIX },
+	[GSR_OP_WGMMA] = { .addresses = DESCRIPTORS },
 };
 
 bool gsr_has_result(const struct gsr_insn *insn)
@@ -92,6 +105,25 @@ bool gsr_has_result(const struct gsr_insn *insn)
 	default:
 		return false;
 	}
+}
+
+const struct gsr_operand *gsr_defined_by(const struct gsr_insn *insn)
+{
+	if (!insn->n_opnds || insn->opnds[0].kind == GSR_OPND_ADDR)
+		return NULL;
+	switch (table[insn->op].result) {
+	case READS:
+		return NULL;
+	case FIRST_IF_RED:
+		return gsr_insn_has(insn, "red") ? &insn->opnds[0] : NULL;
+	default:
+		return &insn->opnds[0];
+	}
+}
+
+bool gsr_synchronises(const struct gsr_insn *insn)
+{
+	return table[insn->op].lanes || insn->op == GSR_OP_BAR || insn->op == GSR_OP_BARRIER;
 }
 
 struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn)
@@ -193,10 +225,27 @@ enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct g
 	}
 }
 
-static bool waits_for_block(const struct gsr_insn *insn)
+bool gsr_names_shared(const struct gsr_insn *insn)
 {
 	return gsr_insn_has(insn, "shared") || gsr_insn_has(insn, "shared::cta") ||
-	       gsr_insn_has(insn, "shared::cluster") || gsr_insn_has(insn, "cta");
+	       gsr_insn_has(insn, "shared::cluster");
+}
+
+bool gsr_addresses_shared(const struct gsr_insn *insn)
+{
+	unsigned int i;
+
+	switch (table[insn->op].addresses) {
+	case UNLESS_TO:
+		return gsr_names_shared(insn) && !gsr_insn_has(insn, "to");
+	case DESCRIPTORS:
+		return true;
+	default:
+		for (i = gsr_names_shared(insn) ? 0 : insn->n_opnds; i < insn->n_opnds; i++)
+			if (insn->opnds[i].kind == GSR_OPND_ADDR)
+				return true;
+		return false;
+	}
 }
 
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
@@ -224,6 +273,6 @@ enum gsr_wait gsr_may_wait(const struct gsr_insn *insn)
 	default:
 		break;
 	}
-	block = block || (may && waits_for_block(insn));
+	block = block || (may && (gsr_names_shared(insn) || gsr_insn_has(insn, "cta")));
 	return !may ? GSR_WAIT_NONE : block ? GSR_WAIT_BLOCK : GSR_WAIT_ALL;
 }

@@ -19,6 +19,10 @@ bool gsr_is_surface(const struct gsr_var *v);		/* a surface reference */
 /* semantics.c */
 /* is its first operand a result, and nothing but that? */
 bool gsr_has_result(const struct gsr_insn *insn);
+/* the operand whose registers it may write, at most this one; NULL none */
+const struct gsr_operand *gsr_defined_by(const struct gsr_insn *insn);
+/* may it be a barrier, or have a lane mask? */
+bool gsr_synchronises(const struct gsr_insn *insn);
 /* its lane mask; NULL none */
 struct gsr_operand *gsr_mask_of(const struct gsr_insn *insn);
 /* Among which of the threads that execute it converged its result is uniform */
@@ -35,6 +39,11 @@ enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct g
 /* Which threads it may wait for if it is in a loop: those of its thread block, or any */
 enum gsr_wait { GSR_WAIT_NONE, GSR_WAIT_BLOCK, GSR_WAIT_ALL };
 enum gsr_wait gsr_may_wait(const struct gsr_insn *insn);
+
+/* does it name the shared space? also isspacep, or a fence */
+bool gsr_names_shared(const struct gsr_insn *insn);
+/* does it access shared memory, or make generic what is an address in it? */
+bool gsr_addresses_shared(const struct gsr_insn *insn);
 
 /*
  * barrier.c. A lane mask or barrier number in a register is known if the register has one writer,

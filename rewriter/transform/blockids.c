@@ -17,16 +17,16 @@ struct ids {
 	struct gsr_function *f;
 	struct gsr_stmt *s;
 	struct gsr_ids *ids;		/* held; NULL: in shared memory */
+	const char *ctaid, *nctaid;	/* names of the special registers, interned */
 	unsigned int inserted, fresh;
 	const char *refusal;
 };
 
 static const char components[] = "xyzw";
 
-static bool is_id(const struct gsr_operand *o)
+static bool is_id(const struct ids *w, const struct gsr_operand *o)
 {
-	return o->kind == GSR_OPND_REG &&
-	       (!strcmp(o->name, "%ctaid") || !strcmp(o->name, "%nctaid"));
+	return o->kind == GSR_OPND_REG && (o->name == w->ctaid || o->name == w->nctaid);
 }
 
 /*
@@ -58,7 +58,7 @@ static const char *held(struct ids *w, const struct gsr_operand *o, char compone
 	const char *k = strchr(components, component);
 	unsigned int at;
 
-	if (!w->ids || strcmp(o->name, "%ctaid") || o->selector || !k || component == 'w')
+	if (!w->ids || o->name != w->ctaid || o->selector || !k || component == 'w')
 		return NULL;
 	at = (unsigned int)(k - components) + 1;
 	w->ids->held = w->ids->held < at ? at : w->ids->held;
@@ -73,7 +73,7 @@ static void replace(struct ids *w, struct gsr_operand *o)
 
 	for (i = 0; i < o->n_items; i++)
 		replace(w, &o->items[i]);
-	if (!is_id(o))
+	if (!is_id(w, o))
 		return;
 	where = o->component ? held(w, o, o->component) : NULL;
 	if (where) {
@@ -123,7 +123,7 @@ static bool replace_mov(struct ids *w)
 	struct gsr_operand *to;
 	bool vec;
 
-	if (insn->op != GSR_OP_MOV || insn->n_opnds != 2 || !is_id(&insn->opnds[1]) ||
+	if (insn->op != GSR_OP_MOV || insn->n_opnds != 2 || !is_id(w, &insn->opnds[1]) ||
 	    !insn->n_mods)
 		return false;
 	vec = !strcmp(insn->mods[0], "v4");
@@ -151,7 +151,9 @@ static bool replace_mov(struct ids *w)
 unsigned int gsr_blockids(struct gsr_pass *p, struct gsr_function *f, struct gsr_ids *ids,
 			  const char **refusal)
 {
-	struct ids w = { .p = p, .f = f, .ids = ids };
+	struct ids w = { .p = p, .f = f, .ids = ids,
+			 .ctaid = gsr_intern_str(p->arena, "%ctaid"),
+			 .nctaid = gsr_intern_str(p->arena, "%nctaid") };
 	struct gsr_stmt *next;
 	unsigned int i;
 

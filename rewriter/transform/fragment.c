@@ -18,10 +18,10 @@ const struct gsr_prefix gsr_usual_prefix[2] = { { "__gsr_", "" }, { "__gsr_", "_
 /* Enough for it with names expanded */
 static size_t room_for(const char *text, const struct gsr_prefix *prefix)
 {
-	size_t n = strlen(prefix->name) + strlen(prefix->local) + 1, room = 0;
+	size_t n = strlen(prefix->name) + strlen(prefix->local), room = strlen(text);
 
-	for (; *text; text++)
-		room += *text == '#' ? n : 1;
+	for (text = strchr(text, '#'); text; text = strchr(text + 1, '#'))
+		room += n;
 	return room;
 }
 
@@ -36,13 +36,22 @@ static bool begins_register(const char *text)
 	return text[0] == '%' && text[1] == '#';
 }
 
+/* Characters that are not always copied, or end an instruction */
+static const bool stops[256] = {
+	[0] = true, ['#'] = true, ['%'] = true, [';'] = true, ['\n'] = true,
+};
+
 /* With @sigils registers begin with "%$", by which gsr_parse_body() knows them */
 static const char *expand(struct gsr_pass *p, const char *text, bool sigils)
 {
 	char *out = gsr_alloc_text(p->arena, room_for(text, &p->prefix)), *o = out;
 	size_t i;
 
-	for (i = 0; text[i]; i++) {
+	for (i = 0;; i++) {
+		while (!stops[(unsigned char)text[i]])
+			*o++ = text[i++];
+		if (!text[i])
+			break;
 		if (text[i] == '#')
 			o = stpcpy(o, prefix_at(&p->prefix, text, i));
 		else if (begins_register(text + i))
@@ -112,7 +121,11 @@ static struct gsr_text lay_out(const char *text, const struct gsr_prefix *prefix
 	bool declaration = declares(text);
 	size_t i;
 
-	for (i = 0; text[i] && (text[i] != '\n' || text[i + 1]); i++) {
+	for (i = 0;; i++) {
+		while (!stops[(unsigned char)text[i]])
+			*out++ = text[i++];
+		if (!text[i] || (text[i] == '\n' && !text[i + 1]))
+			break;
 		if (text[i] == '#') {
 			out = stpcpy(out, prefix_at(prefix, text, i));
 			continue;

@@ -240,15 +240,15 @@ static void constant(struct uses *u)
 	if (insn->op == GSR_OP_CVTA) {
 		insn->op = GSR_OP_MOV;
 		insn->name = gsr_intern_str(u->p->arena, "mov");
-		insn->mods[0] = insn->mods[insn->n_mods - 1];
+		gsr_set_mod(insn, 0, insn->mods[insn->n_mods - 1]);
 		insn->n_mods = 1;
 		return;
 	}
-	insn->mods[i] = gsr_intern_str(u->p->arena, "global");
+	gsr_set_mod(insn, i, gsr_intern_str(u->p->arena, "global"));
 	if (i || insn->n_mods == GSR_MODS_MAX || (insn->n_mods > 2 && insn->mods[1][0] != 'v'))
 		return;
 	memmove(insn->mods + 2, insn->mods + 1, (insn->n_mods - 1) * sizeof(*insn->mods));
-	insn->mods[1] = gsr_intern_str(u->p->arena, "nc");
+	gsr_set_mod(insn, 1, gsr_intern_str(u->p->arena, "nc"));
 	insn->n_mods++;
 }
 

@@ -364,12 +364,13 @@ static void change_access(struct calls *w, struct gsr_insn *insn)
 	if (v->memory) {
 		for (i = 0; i < insn->n_mods; i++)
 			if (!strncmp(insn->mods[i], "param", 5))
-				insn->mods[i] = gsr_intern_str(a, "local");
+				gsr_set_mod(insn, i, gsr_intern_str(a, "local"));
 		return;
 	}
 	insn->name = gsr_intern_str(a, "mov");
 	insn->op = GSR_OP_MOV;
-	insn->mods[0] = gsr_intern_str(a, gsr_type_size(v->decl->var->type) == 4 ? "b32" : "b64");
+	gsr_set_mod(insn, 0,
+		    gsr_intern_str(a, gsr_type_size(v->decl->var->type) == 4 ? "b32" : "b64"));
 	insn->n_mods = 1;
 	*addr = (struct gsr_operand){ .kind = GSR_OPND_REG, .name = v->decl->var->name };
 }

@@ -353,6 +353,26 @@ static void most(CUmodule m)
 	show("most", hash_of(p, BLOCKS * THREADS));
 }
 
+/* Two blocks fill the shared memory of an SM */
+static void tight(CUmodule m)
+{
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = N, d = 0, i, bytes;
+	void *params[] = { &p, &n, &d };
+	int all, reserved;
+	CUfunction f;
+
+	DO(cuDeviceGetAttribute(&all, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 0));
+	DO(cuDeviceGetAttribute(&reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 0));
+	bytes = (uint32_t)(all / 2 - reserved) - (48 << 10);
+	DO(cuModuleGetFunction(&f, m, "full"));
+	DO(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
+	for (i = 0; i < 3; i++)
+		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, bytes, NULL, params, NULL));
+	DO(cuCtxSynchronize());
+	show("tight", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Static shared memory is full; then dynamic shared memory beside it */
 static void full(CUmodule m)
 {
@@ -924,6 +944,8 @@ int main(int argc, char **argv)
 			packed(m);
 		else if (!strcmp(argv[i], "most"))
 			most(m);
+		else if (!strcmp(argv[i], "tight"))
+			tight(m);
 		else if (!strcmp(argv[i], "full"))
 			full(m);
 		else if (!strcmp(argv[i], "extended"))

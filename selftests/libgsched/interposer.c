@@ -912,6 +912,41 @@ static void resident(void)
 	fake_stop(&f);
 }
 
+/* A twin that halves how many blocks an SM hosts: the original, where nobody needs a window */
+static void fewer(void)
+{
+	static const char why[] = "full: blocks per SM: 1 of the twin, 2 of the original: tier "
+				  "launch while the program is alone in its band";
+	static char *const what[] = { "tight", NULL };
+	static const struct {
+		const char *name;
+		uint32_t lease, flags, share;
+		bool twin;
+	} cases[] = {
+		{ "alone on the device", GSCHED_LEASE_FREE, 0, 8, false },
+		{ "alone in its band", GSCHED_LEASE_NOTIFY, GSCHED_ARB_ALONE, 8, false },
+		{ "beside others", GSCHED_LEASE_NOTIFY, 0, 8, true },
+		{ "under a quota", GSCHED_LEASE_FREE, 0, 4, true },
+	};
+	struct run alone, r;
+	unsigned int i;
+
+	run(false, what, &alone);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake_begin(cases[i].lease);
+		f.flags = cases[i].flags;
+		f.window = cases[i].share * GSCHED_CAPSM;
+		run(true, what, &r);
+		same(&r, &alone, cases[i].name);
+		ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] == !cases[i].twin,
+		   "half of the blocks fit, %s: %s", cases[i].name,
+		   cases[i].twin ? "twins" : "originals");
+		ok(f.cl && strstr(f.cl->header.why, why), "the page says it: %s",
+		   f.cl ? f.cl->header.why : "");
+		fake_stop(&f);
+	}
+}
+
 static void refused(void)
 {
 	static char *const what[] = { "long", NULL };
@@ -1001,6 +1036,7 @@ int main(void)
 	silent();
 	slow_attach();
 	resident();
+	fewer();
 	first_launch();
 	first_launches();
 	tried();

@@ -272,6 +272,8 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		ok((k = find_kernel(rw, "with_more")) && !k->static_shared &&
 		   k->dynamic_shared == 128 + 496 + 32 * 136,
 		   "with_more: with the list of mbarriers and what lanes gather in");
+		ok((k = find_kernel(rw, "by_number_copied")) && !k->static_shared &&
+		   k->dynamic_shared == 128, "by_number_copied: nor do those of cp.async");
 		ok((k = find_kernel(rw, "by_number")) && !k->static_shared &&
 		   k->dynamic_shared == 128,
 		   "by_number: they move nothing that has no name");
@@ -595,6 +597,100 @@ static void param_address(void)
 	}
 }
 
+/*
+ * A kernel without a named shared variable, with one instruction: only if that addresses shared
+ * memory do the twin's words stand behind it
+ */
+static void by_number(void)
+{
+	static const char head[] =
+		".version 8.6\n.target sm_90a\n.address_size 64\n"
+		".visible .entry k (.param .u64 in)\n{\n"
+		".reg .b64 %rd<9>;\n.reg .b32 %r<9>;\n.reg .f32 %f<9>;\n.reg .pred %p;\n"
+		"ld.param.u64 %rd1, [in];\nmov.u32 %r1, 1024;\n";
+	static const struct {
+		const char *text;
+		bool shared;
+	} cases[] = {
+		{ "ld.shared.u32 %r2, [%r1];", true },
+		{ "st.shared::cluster.u32 [%r1], %r2;", true },
+		{ "atom.shared::cta.add.u32 %r2, [%r1], 1;", true },
+		{ "red.shared.add.u32 [%r1], 1;", true },
+		{ "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
+		  "[%r1], %r2, [%r3];", true },
+		{ "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];", true },
+		{ "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};", true },
+		{ "wmma.load.c.sync.aligned.row.m8n8k32.shared.s32 {%r2, %r3}, [%r1];", true },
+		{ "wmma.store.d.sync.aligned.row.m8n8k32.shared.s32 [%r1], {%r2, %r3};", true },
+		{ "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd2, "
+		  "%rd3, 1, 1, 1, 0, 0;", true },
+		{ "cp.async.ca.shared.global [%r1], [%rd1], 4;", true },
+		{ "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r1];", true },
+		{ "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+		  "[%r1], [%rd1], 16, [%r2];", true },
+		{ "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;", true },
+		{ "mbarrier.init.shared::cta.b64 [%r1], 1;", true },
+		{ "mbarrier.arrive.shared.b64 %rd2, [%r1];", true },
+		{ "cvta.shared.u64 %rd2, %rd1;", true },
+		{ "cvta.to.shared.u64 %rd2, %rd1;", false },
+		{ "isspacep.shared %p, %rd1;", false },
+		{ "fence.proxy.async.shared::cta;", false },
+		{ "ld.global.u32 %r2, [%rd1];", false },
+		{ "prefetch.global.L2 [%rd1];", false },
+		{ "cp.async.wait_all;", false },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gsr_rewrite rw = { 0 };
+		struct gsr_error err;
+		char text[1500];
+
+		snprintf(text, sizeof(text), "%s%s\nret;\n}\n", head, cases[i].text);
+		ok(gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx &&
+		   !rw.kernels[0].static_shared == cases[i].shared &&
+		   !rw.kernels[0].dynamic_shared == !cases[i].shared,
+		   "%.*s: %s address in shared memory", (int)strcspn(cases[i].text, " "),
+		   cases[i].text, cases[i].shared ? "an" : "no");
+		gsr_rewrite_free(&rw);
+	}
+}
+
+/* An instruction that only reads its first operand is no writer of it */
+static void readers(void)
+{
+	static const char head[] =
+		".version 8.6\n.target sm_90\n.address_size 64\n"
+		".visible .entry k (.param .u32 n)\n{\n"
+		".reg .b32 %r<9>;\n.reg .pred %p;\n"
+		"ld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nsetp.ge.u32 %p, %r2, %r1;\n";
+	static const struct {
+		const char *text, *says;
+		unsigned int sites, bytes;
+	} cases[] = {
+		{ "@%p ret;\nmov.u32 %r3, -1;\nbar.warp.sync %r3;\n",
+		  "the mask is known to be all lanes", 1, 128 },
+		{ "@%p ret;\nmov.u32 %r3, -1;\nbar.warp.sync %r3;\nnanosleep.u32 %r3;\n",
+		  "known behind a nanosleep, too", 1, 128 },
+		{ "table: .branchtargets one, two;\nbrx.idx %r1, table;\n"
+		  "one:\nbar.sync 0;\ntwo:\n",
+		  "a branch on what is uniform does not split the block", 0, 128 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gsr_rewrite rw = { 0 };
+		struct gsr_error err;
+		char text[1500];
+
+		snprintf(text, sizeof(text), "%s%sret;\n}\n", head, cases[i].text);
+		ok(gsr_rewrite_ptx(text, strlen(text), NULL, &rw, &err) == GSR_OK && rw.ptx &&
+		   rw.kernels[0].sites == cases[i].sites &&
+		   rw.kernels[0].static_shared == cases[i].bytes, "readers: %s", cases[i].says);
+		gsr_rewrite_free(&rw);
+	}
+}
+
 /* What the loop adds to a small kernel, laid out as nvcc does: all of it is compiled at a load */
 static void small(void)
 {
@@ -669,6 +765,8 @@ int main(void)
 	}
 	globfree(&g);
 	param_address();
+	by_number();
+	readers();
 	small();
 	modes();
 	return done();

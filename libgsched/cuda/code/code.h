@@ -194,6 +194,7 @@ struct gi_func {
 	_Atomic(struct gi_shape *) shapes[GI_SHAPE_BUCKETS];	/* hash chains */
 	_Atomic unsigned int n_shapes;
 	_Atomic bool resident;		/* reported: a launch has to be resident as a whole */
+	_Atomic bool fewer;		/* reported: an SM hosts fewer blocks of the twin */
 	enum gi_form_id job;		/* gi_lock: the requested form */
 	struct gi_func *next_job;	/* gi_lock */
 };

@@ -128,6 +128,23 @@ static bool must_be_resident(const struct gi_client *c, const struct gi_launch *
 }
 
 /*
+ * The twin's own words in shared memory may leave room for fewer blocks on an SM, up to half of
+ * them where the original fits exactly. That may cost as much time. So the original runs as long as
+ * nobody shares the band and no quota is set, which only a twin keeps while it runs.
+ */
+static bool prefers_original(struct gi_client *c, struct gi_func *fn, const struct gi_shape *shape,
+			     uint64_t leased, unsigned int m)
+{
+	if (m * 4 >= shape->original_m * 3)
+		return false;
+	if (!atomic_exchange_explicit(&fn->fewer, true, memory_order_relaxed))
+		gi_why(c, "%s: blocks per SM: %u of the twin, %u of the original: tier launch "
+		       "while the program is alone in its band and has no quota",
+		       fn->form[GI_TWIN].kernel.name, m, shape->original_m);
+	return !m || (alone_in_band(c) && gi_window_workers(c, leased, 1) == c->sms);
+}
+
+/*
  * Chooses the form, NULL for the original. A twin must exist, fit, be long enough, and have more
  * blocks than run at once. *@m: how many of its blocks an SM hosts.
  */
@@ -161,10 +178,12 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 		return NULL;
 	if (must_be_resident(c, l, fn, shape))
 		return NULL;
+	if (prefers_original(c, fn, shape, leased, gi_form_m(fn, shape, GI_TWIN)))
+		return NULL;
 	if (wants_resumable(c, l, fn, shape, m))
 		return &fn->form[GI_RESUMABLE];
 	*m = gi_form_m(fn, shape, GI_TWIN);
-	return *m ? &fn->form[GI_TWIN] : NULL;
+	return &fn->form[GI_TWIN];
 }
 
 /* The twin could be launched instead. */

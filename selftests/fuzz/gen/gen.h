@@ -37,7 +37,8 @@
 	X(barrier_red, 3) X(barrier_named, 2) \
 	X(split, 3) X(arrive, 3) X(shuffle, 5) X(vote, 5) X(redux, 2) X(match, 1) X(apart, 5) \
 	X(gather, 8) X(tile, 3) \
-	X(part, 1) X(chain, 1) X(async, 2) X(global_var, 4) X(const_var, 3) X(global_load, 3)
+	X(part, 1) X(chain, 1) X(async, 2) X(global_var, 4) X(const_var, 3) X(global_load, 3) \
+	X(generic, 1)
 
 enum gen_feature {
 #define X(name, weight) GEN_##name,

@@ -20,7 +20,16 @@ $(B)/test/fuzz-twins: $(call objs,$(addprefix selftests/fuzz/gen/,test-twins.c r
 TESTS += $(B)/test/fuzz-twins-again
 $(B)/test/fuzz-twins-again: $(B)/test/fuzz-twins
 	@mkdir -p $(@D)
-	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 880254440 --count 20 --weight apart=0\n' $< >$@
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 880254440 --count 20 %s\n' $< \
+		'--weight apart=0 --weight generic=4' >$@
+	@chmod +x $@
+
+# Kernels full of loops whose lanes come apart, which were once not valid themselves
+TESTS += $(B)/test/fuzz-twins-apart
+$(B)/test/fuzz-twins-apart: $(B)/test/fuzz-twins
+	@mkdir -p $(@D)
+	$(call Q,GEN)printf '#!/bin/sh\nexec %s --seed 6001676 --count 20 --resumable %s\n' $< \
+		'--weight apart=60 --weight gather=0 --weight tile=0 --weight part=0 --weight arrive=0' >$@
 	@chmod +x $@
 
 # Whole programs under gschedd --policy chaos

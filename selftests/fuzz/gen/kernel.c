@@ -319,8 +319,12 @@ static void shared_init(struct place *p, bool some_left)
 	}
 	if (g->cells)
 		fill(p, "cells", gen_text(g, "%d", SHARED_CELLS), "%u0");
-	if (g->shared)
-		init(p, "%shp", "mov.u64 %s0, sh;\ncvta.shared.u64 %shp, %s0;");
+	if (g->shared && g->generic) {
+		n = gen_node(p, GEN_generic);
+		n->fixed = true;
+		n->only_with = "%shp";
+		L(n, "mov.u64 %%s0, sh;\ncvta.shared.u64 %%shp, %%s0;");
+	}
 	if (g->shared || g->cells) {
 		n = gen_node(p, -1);
 		n->fixed = true;
@@ -501,6 +505,8 @@ struct gen_kernel *gen_kernel_new(uint64_t seed, const struct gen_options *o)
 	g.gathers = gen_once_in(&g, 4);
 	g.n_funcs = gen_once_in(&g, 2) ? 0 : 1 + gen_roll(&g, FUNCS_MAX - 1);
 	k->launch.dynamic = g.shared && g.dynamic ? 4 * g.threads : gen_once_in(&g, 8) ? 64 : 0;
+	/* not a roll of the dice, so that seeds keep their kernels */
+	g.generic = seed % 4 < o->weight[GEN_generic];
 	k->launch.ordered = o->weight[GEN_chain] && gen_once_in(&g, 8);
 	list = params(&g);
 

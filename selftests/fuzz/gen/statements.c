@@ -295,6 +295,7 @@ static bool allowed(const struct place *p, enum gen_feature what)
 		       (!p->func || p->func->block) && p->times < TIMES_MAX / 4;
 	case GEN_part:
 	case GEN_chain:
+	case GEN_generic:
 		return false;	/* kernel.c says where */
 	case GEN_tile:
 		return g->exits && !p->func && p->level >= LEVEL_WARP;

@@ -53,7 +53,7 @@ static void phase(struct place *p)
 	do {
 		L(n, "rem.u32 %%t0, %s, %%n;", gen_rv(p));
 		address(p, n);
-		if (p->func || !gen_once_in(g, 4))
+		if (p->func || !gen_once_in(g, 4) || !g->generic)
 			L(n, "ld.shared.u32 %s, [%%t1];", gen_r(p));
 		else
 			L(n, "cvt.u64.u32 %%s0, %%t0;\nadd.u64 %%s0, %%s0, %%shp;\n"
@@ -197,6 +197,7 @@ static void apart(struct place *p)
 	struct gen *g = p->g;
 	unsigned int label = g->labels++;
 	struct gen_node *n = gen_node(p, GEN_apart);
+	const char *get;
 	struct place in;
 
 	L(n, "{\n.reg .b32 turns;\n.reg .pred more;\nand.b32 turns, %s, %u;\nL%u:",
@@ -205,9 +206,13 @@ static void apart(struct place *p)
 	in.times = p->times * 8;
 	in.n_out = 0;
 	gen_statements(&in, 1 + gen_roll(g, 2));
+	/* %w must be the same in all lanes, so only what one lane gives to all may go there */
+	get = gen_once_in(g, 2) ?
+	      gen_text(g, "shfl.sync.bfly.b32 %s, %s, %u, 31, -1;", gen_r(p), gen_r(p),
+		       1u << gen_roll(g, 5)) :
+	      gen_text(g, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", gen_w(p), gen_r(p));
 	gen_line(g, n, 2, "setp.ne.u32 more, turns, 0;\nsub.u32 turns, turns, 1;\n"
-		 "@more bra L%u;\n}\nshfl.sync.bfly.b32 %s, %s, %u, 31, -1;", label, gen_w(p),
-		 gen_r(p), 1u << gen_roll(g, 5));
+		 "@more bra L%u;\n}\n%s", label, get);
 }
 
 static void vote(struct place *p)

@@ -37,6 +37,7 @@ struct gen {
 	bool exit_barriers;	/* with other barriers than 0 beside */
 	/* wanted in this kernel */
 	bool shared, dynamic, cells, local, async, indirect, variables, gathers;
+	bool generic;		/* generic addresses of shared memory */
 	bool table_const;	/* where the table of functions is */
 	bool linear;		/* %lin is %tid.x */
 	unsigned int labels, counters;
