@@ -255,6 +255,8 @@ struct cudaDeviceProp {
 	X(cuCtxSynchronize, cuCtxSynchronize) X(cuCtxSetLimit, cuCtxSetLimit) \
 	X(cuCtxGetLimit, cuCtxGetLimit) \
 	X(cuCtxGetCacheConfig, cuCtxGetCacheConfig) X(cuCtxSetCacheConfig, cuCtxSetCacheConfig) \
+	X(cuCtxGetSharedMemConfig, cuCtxGetSharedMemConfig) \
+	X(cuCtxSetSharedMemConfig, cuCtxSetSharedMemConfig) \
 	X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange) \
 	X(cuLibraryLoadData, cuLibraryLoadData) X(cuLibraryUnload, cuLibraryUnload) \
 	X(cuLibraryGetKernel, cuLibraryGetKernel) X(cuLibraryGetGlobal, cuLibraryGetGlobal) \

@@ -142,6 +142,16 @@ RT_FN(cudaDeviceSetCacheConfig, (CUfunc_cache config))
 	return RT_CALL(0, cuCtxSetCacheConfig, config);
 }
 
+RT_FN(cudaDeviceGetSharedMemConfig, (CUsharedconfig *config))
+{
+	return RT_CALL(0, cuCtxGetSharedMemConfig, config);
+}
+
+RT_FN(cudaDeviceSetSharedMemConfig, (CUsharedconfig config))
+{
+	return RT_CALL(0, cuCtxSetSharedMemConfig, config);
+}
+
 RT_FN(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 {
 	return RT_CALL(0, cuCtxGetStreamPriorityRange, least, greatest);
@@ -284,6 +294,15 @@ RT_FN(cudaFuncSetCacheConfig, (const void *f, CUfunc_cache config))
 	cudaError_t e = rt_kernel(f, &k);
 
 	return e ? e : rt_error(rt_driver[0].p_cuKernelSetCacheConfig(k, config, rt_device()));
+}
+
+/* No effect since Volta */
+RT_FN(cudaFuncSetSharedMemConfig, (const void *f, CUsharedconfig config))
+{
+	CUkernel k;
+
+	(void)config;
+	return rt_kernel(f, &k);
 }
 
 RT_FN(cudaFuncGetName, (const char **name, const void *f))

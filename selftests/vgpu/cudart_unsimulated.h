@@ -17,10 +17,8 @@
 	X(cudaDeviceGetHostAtomicCapabilities) \
 	X(cudaDeviceGetNvSciSyncAttributes) \
 	X(cudaDeviceGetP2PAtomicCapabilities) X(cudaDeviceGetP2PAttribute) \
-	X(cudaDeviceGetSharedMemConfig) \
 	X(cudaDeviceGetTexture1DLinearMaxWidth) \
 	X(cudaDeviceRegisterAsyncNotification) \
-	X(cudaDeviceSetSharedMemConfig) \
 	X(cudaDeviceUnregisterAsyncNotification) X(cudaEGLStreamConsumerAcquireFrame) \
 	X(cudaEGLStreamConsumerConnect) \
 	X(cudaEGLStreamConsumerConnectWithFlags) X(cudaEGLStreamConsumerDisconnect) \
@@ -30,7 +28,7 @@
 	X(cudaEventCreateFromEGLSync) \
 	X(cudaExternalMemoryGetMappedBuffer) X(cudaExternalMemoryGetMappedMipmappedArray) \
 	X(cudaFreeArray) \
-	X(cudaFreeMipmappedArray) X(cudaFuncSetSharedMemConfig) X(cudaGLGetDevices) \
+	X(cudaFreeMipmappedArray) X(cudaGLGetDevices) \
 	X(cudaGLMapBufferObject) \
 	X(cudaGLMapBufferObjectAsync) X(cudaGLRegisterBufferObject) \
 	X(cudaGLSetBufferObjectMapFlags) \

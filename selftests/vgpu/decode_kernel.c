@@ -531,9 +531,12 @@ static bool decode_function(struct dec *d, struct xfunction *f)
 	return true;
 }
 
-static unsigned int max_threads(const struct gsr_function *fn)
+/* @given: set if a directive says so */
+static unsigned int max_threads(const struct gsr_function *fn, bool *given)
 {
 	unsigned int i, x, y, z, n = 1024;
+
+	*given = false;
 
 	for (i = 0; i < fn->n_perf; i++) {
 		const char *s = fn->perf[i];
@@ -543,10 +546,21 @@ static unsigned int max_threads(const struct gsr_function *fn)
 			continue;
 		x = y = z = 1;
 		got = sscanf(s + 8, "%u , %u , %u", &x, &y, &z);
-		if (got >= 1 && x * y * z >= 1 && x * y * z < n)
+		if (got < 1 || x * y * z < 1)
+			continue;
+		*given = true;
+		if (x * y * z < n)
 			n = x * y * z;
 	}
 	return n;
+}
+
+/* ptxas spills rather than let a block of the declared size not fit the 65536 of an SM */
+static unsigned int regs_at_most(unsigned int threads)
+{
+	unsigned int n = 65536 / ((threads + 31) & ~31u) & ~7u;
+
+	return n < 255 ? n : 255;
 }
 
 /* .reqnctapercluster 1, 1, 1 is no cluster; any other, and .explicitcluster, is */
@@ -575,12 +589,12 @@ bool kernel_decode(struct vgpu_kernel *k, const struct gsr_function *fn)
 {
 	struct dec d = { .k = k, .fn = fn };
 	struct vgpu_module *m = k->module;
-	bool more = true, ok = false;
+	bool more = true, ok = false, bounded;
 	size_t i;
-	unsigned int regs;
+	unsigned int regs, most;
 
 	k->info.name = fn->name;
-	k->info.max_threads = max_threads(fn);
+	k->info.max_threads = max_threads(fn, &bounded);
 	k->info.regs = 16;
 	k->functions = calloc(m->n_functions ? m->n_functions : 1, sizeof(*k->functions));
 	if (!k->functions)
@@ -619,7 +633,8 @@ bool kernel_decode(struct vgpu_kernel *k, const struct gsr_function *fn)
 			k->pool[d.dynamics[i].pool][l] = d.dynamic + (uint64_t)d.dynamics[i].offset;
 	k->info.static_shared = (unsigned int)d.shared_size;
 	k->info.local_size = k->entry->local;
-	k->info.regs = regs < 16 ? 16 : regs > 255 ? 255 : regs;
+	most = bounded ? regs_at_most(k->info.max_threads) : 255;
+	k->info.regs = regs < 16 ? 16 : regs > most ? most : regs;
 	ok = true;
 out:
 	free(d.names);

@@ -646,6 +646,30 @@ static void unknown(void)
 	ok(!m && err[0], "text that is not PTX is refused with a message");
 }
 
+/* Of a kernel with 200 live values and that directive */
+static unsigned int registers(const char *directive)
+{
+	static char ptx[1 << 15];
+	char err[256];
+	int n = snprintf(ptx, sizeof(ptx), HEAD ".visible .entry k(.param .u64 a)\n%s{\n"
+			 ".reg .b32 %%r<201>; .reg .b64 %%rd<2>; ld.param.u64 %%rd1, [a];\n",
+			 directive);
+	struct vgpu_module *m;
+	unsigned int i, regs;
+
+	for (i = 0; i < 200; i++)
+		n += snprintf(ptx + n, sizeof(ptx) - (size_t)n,
+			      "ld.volatile.global.u32 %%r%u, [%%rd1+%u];\n", i, 4 * i);
+	for (i = 0; i < 200; i++)
+		n += snprintf(ptx + n, sizeof(ptx) - (size_t)n,
+			      "st.global.u32 [%%rd1+%u], %%r%u;\n", 4 * i, i);
+	n += snprintf(ptx + n, sizeof(ptx) - (size_t)n, "ret;\n}\n");
+	m = vgpu_module_load(ptx, (size_t)n, err, sizeof(err));
+	regs = m ? vgpu_kernel_info(vgpu_module_kernel(m, "k"))->regs : 0;
+	vgpu_module_free(m);
+	return regs;
+}
+
 static void launches(void)
 {
 	static const char ptx[] = HEAD ".visible .entry k(.param .u64 a, .param .align 16 .b8 "
@@ -675,6 +699,9 @@ static void launches(void)
 	ok(strstr(run_grid(vgpu_module_kernel(m, "k"), 1, 129, 0, 0, &args, 1000), "block size"),
 	   "a block above .maxntid is refused");
 	vgpu_module_free(m);
+	ok(registers("") > 168 && registers(".maxntid 384\n") == 168 &&
+	   registers(".maxntid 1024\n") == 64,
+	   "no more registers than a block of .maxntid can have");
 	memset(buf, 0, sizeof(buf));
 	ok(clean(one(regs, 64, 0)) && !memcmp(buf, want, sizeof(want)), "special registers");
 }

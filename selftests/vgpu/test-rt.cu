@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A program of the runtime API as nvcc builds it: what vgpu's libcudart has to stand in for. Prints TAP. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // programs still call them
 #include <cstdio>
 #include <cstring>
 
@@ -60,8 +61,12 @@ static bool properties()
 	cudaDeviceProp p;
 	int sms, blocks, device, count;
 	cudaFuncAttributes a;
+	cudaSharedMemConfig banks;
 
-	return !cudaGetDeviceCount(&count) && count == 1 && !cudaGetDevice(&device) && !device && !cudaGetDeviceProperties(&p, 0) &&
+	return !cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte) &&
+	       !cudaFuncSetSharedMemConfig(shared, cudaSharedMemBankSizeEightByte) &&
+	       !cudaDeviceGetSharedMemConfig(&banks) && banks == cudaSharedMemBankSizeFourByte &&
+	       !cudaGetDeviceCount(&count) && count == 1 && !cudaGetDevice(&device) && !device && !cudaGetDeviceProperties(&p, 0) &&
 	       strstr(p.name, "vgpu") && p.major == 9 && p.warpSize == 32 && p.maxThreadsPerBlock == 512 &&
 	       p.sharedMemPerMultiprocessor == 100 << 10 && p.mpsEnabled == 1 &&
 	       !cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0) && sms == p.multiProcessorCount &&
