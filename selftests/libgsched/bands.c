@@ -441,6 +441,28 @@ static void blocking_launches(void)
 	ok(!low.status && !top.status, "%s: they end as they should", what);
 }
 
+/*
+ * The GPU waits for a launch that is measured, and the driver waits for the GPU in that launch, or
+ * in another thread's call. So the agent, which had nothing to do for a while, has to end the wait.
+ */
+static void rare_launches(void)
+{
+	static const char what[] = "launches that wait, ten a second";
+	char *const rare[] = { IN_GROUP("a"), program, "--blocks", "2", "--threads", "32",
+			       "--iters", "20", "--requests", "8", "--period-us", "100000",
+			       "--log", short_log, NULL };
+	struct run top, low;
+
+	start_endless(&top, "top");
+	setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+	start(&low, false, rare);
+	unsetenv("CUDA_LAUNCH_BLOCKING");
+	if (!ok(says(&low, "checksum"), "%s: they end", what))
+		kill(low.pid, SIGKILL);
+	finish(&low);
+	end(&top, SIGTERM);
+}
+
 static bool has_turn(const struct state *s) { return s->turn; }
 
 static void owner_dies(void)
@@ -745,13 +767,14 @@ int main(void)
 		swap();
 		two_contexts();
 		blocking_launches();
+		rare_launches();
 		owner_dies();
 		refused();
 		no_slices(preload);
 		quota();
 		many_ways();
 		green_contexts();
-	captures_as_a_share_begins();
+		captures_as_a_share_begins();
 		gschedd_dies();
 		ok(!gschedd_stop(SIGTERM), "gschedd ends as it should");
 		servers(cwd);

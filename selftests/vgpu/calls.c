@@ -14,6 +14,7 @@ static const struct { const char *name; bool each; } holders[] = {
 #define N_HOLDERS (sizeof(holders) / sizeof(holders[0]))
 
 static unsigned int held_by;		/* bits: calls of $VGPU_LOCKS */
+static bool launches_block;
 static bool delays;
 static uint64_t delay_seed, delay_max;	/* us */
 
@@ -61,9 +62,17 @@ static bool parse_delays(const char *s)
 	return true;
 }
 
+bool vg_launches_block(void)
+{
+	return launches_block;
+}
+
 bool vg_calls_init(void)
 {
 	const char *locks = getenv("VGPU_LOCKS") ?: "none", *pauses = getenv("VGPU_DELAYS") ?: "";
+	const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+
+	launches_block = blocking && atoi(blocking);
 
 	if (!parse_locks(locks)) {
 		vg_say("$VGPU_LOCKS is \"%s\": give 1, all, none, or names of calls with commas",

@@ -55,6 +55,8 @@ struct CUstream_st;
 
 /* From the environment. false: said on stderr what is wrong */
 bool vg_calls_init(void);
+/* $CUDA_LAUNCH_BLOCKING: a launch returns when its kernel has ended */
+bool vg_launches_block(void);
 
 /* All of them pause and take vg.lock; with an error they have unlocked it again */
 CUresult vg_enter_any(void);			/* in whatever state the library is */

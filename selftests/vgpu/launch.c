@@ -210,7 +210,10 @@ static CUresult launch(const void *handle, const CUDA_KERNEL_NODE_PARAMS *p,
 		behind_kernel += s->tail->kind == VG_OP_KERNEL;
 		behind_other += s->tail->kind != VG_OP_KERNEL;
 	}
-	return vg_leave(r ? r : vg_push(s, op));
+	r = r ? r : vg_push(s, op);
+	if (!r && vg_launches_block() && !s->capture)
+		r = vg_wait_stream(s);
+	return vg_leave(r);
 }
 
 static CUresult attributes(const CUlaunchConfig *c, struct options *o)

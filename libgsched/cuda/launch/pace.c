@@ -295,9 +295,10 @@ static bool may_wait_for(const struct gi_func *fn)
  * before the launch arrives, and the difference would be host time. So event and launch wait on the
  * GPU until the launch has been made.
  */
-static void start_sample(struct gi_pacer *p, struct gi_batch *b, const struct gi_launch *l,
+static void start_sample(struct gi_client *c, struct gi_batch *b, const struct gi_launch *l,
 			 uint64_t key, const struct gi_func *fn, uint64_t now)
 {
+	struct gi_pacer *p = c->pacer;
 	CUstreamBatchMemOpParams op = { 0 };
 
 	b->sample = key;
@@ -313,6 +314,9 @@ static void start_sample(struct gi_pacer *p, struct gi_batch *b, const struct gi
 	b->ticket = ++p->tickets;
 	p->waiting_word = &b->cx->words->sample;
 	atomic_store(&p->waiting_since, now);
+	/* the launch may wait for the GPU, by itself or for a lock, until the agent ends this wait */
+	if (atomic_load(&c->tasks->idle))
+		gi_agent_wake(c);
 }
 
 /*
@@ -365,9 +369,10 @@ static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 	b->ticket = 0;
 }
 
-static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
+static void open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
+	struct gi_pacer *p = c->pacer;
 	struct gi_batch *b = batch_at(p, p->pending);
 
 	if (b->cx != cx)
@@ -392,7 +397,7 @@ static void open_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_la
 	if (!is_new(p, key) &&
 	    (!is_learnt(p, key, overlaps_neighbour(l, fn)) ||
 	     (bound && p->sample_turns++ % SAMPLE_EVERY == 0)))
-		start_sample(p, b, l, key, fn, now);
+		start_sample(c, b, l, key, fn, now);
 	if (!b->begin && gi_real.cuEventCreate(&b->begin, CU_EVENT_DEFAULT))
 		b->begin = NULL;
 	if (b->begin && gi_real.cuEventRecord(b->begin, l->stream)) {
@@ -523,15 +528,16 @@ static bool batch_is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t 
 }
 
 /* Counts the launch in the last batch. Called with the lock held. */
-static uint64_t join_batch(struct gi_pacer *p, struct gi_ctx *cx, const struct gi_launch *l,
+static uint64_t join_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			   uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
+	struct gi_pacer *p = c->pacer;
 	struct gi_batch *b;
 	uint64_t ns;
 
 	atomic_store(&p->last_ns, now);
 	if (!p->open && p->pending < GI_BATCHES - 1)
-		open_batch(p, cx, l, key, fn, bound, now);
+		open_batch(c, cx, l, key, fn, bound, now);
 	b = last_batch(p);
 	if (b->cx != cx)
 		return 0;
@@ -586,7 +592,7 @@ static uint64_t join_open_batch(struct gi_client *c, struct gi_ctx *cx, const st
 		now = gi_now();
 		if (!batch_is_full(p, cx, key, false, bound) &&
 		    (!shared || share_affords(c, p, 0, now)))
-			batch = join_batch(p, cx, l, key, fn, bound, now);
+			batch = join_batch(c, cx, l, key, fn, bound, now);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return batch;
@@ -629,7 +635,7 @@ uint64_t gi_pace_enter(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 			charge_unrecorded(c, p, key, now);
 			batch = UNRECORDED;
 		} else if (goes) {
-			batch = join_batch(p, cx, l, key, original, bound, now);
+			batch = join_batch(c, cx, l, key, original, bound, now);
 		} else if (p->open) {
 			close_batch(p);
 		}

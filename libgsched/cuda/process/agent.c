@@ -140,6 +140,7 @@ static void *agent_main(void *arg)
 			atomic_store(&c->tasks->idle, true);
 			idle = !gi_slots_in_flight(c->tasks) &&
 			       !atomic_load(&c->pacer->in_flight) &&
+			       !atomic_load(&c->pacer->waiting_since) &&
 			       !atomic_load(&c->pacer->held_launches);
 		}
 		/* as for idle: a launch after this store sees it, an earlier one is seen below */
