@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "libgsched/cuda/base/cudadrv.h"
 
 #define BLOCKS	48
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
 	CUdevice dev;
 	const char *way;
 	void *params[] = { &p, &n };
-	bool early;
+	bool early, once;
 
 	if (argc != 3)
 		return 2;
@@ -192,6 +193,8 @@ int main(int argc, char **argv)
 	way = argv[1];
 	early = !strncmp(way, "early-", 6);
 	way += early ? 6 : 0;
+	once = !strncmp(way, "once-", 5);
+	way += once ? 5 : 0;
 	DO(cuInit(0));
 	DO(cuDeviceGet(&dev, 0));
 	if (early) {
@@ -213,7 +216,7 @@ int main(int argc, char **argv)
 	}
 	DO(cuMemAlloc(&p, sizeof(host)));
 	DO(cuMemsetD32(p, 12345, BLOCKS * THREADS));
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < (once ? 1 : 4); i++) {
 		DO(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
 		DO(cuCtxSynchronize());
 	}
@@ -221,5 +224,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < BLOCKS * THREADS; i++)
 		h = (h ^ host[i]) * 1099511628211ull;
 	printf("%016llx\n", (unsigned long long)h);
+	if (once)
+		usleep(100000);
 	return 0;
 }

@@ -52,6 +52,26 @@ static void unparsed(const char *alone, const char *way)
 	fake_stop(&f);
 }
 
+/* The driver compiles the twin when the program ends, and must not shut down meanwhile. */
+static void ends_early(void)
+{
+	static struct run first, r;
+	const char *alone = load(&first, false, "once-data");
+
+	setenv("GSCHED_TWIN_WAIT_MS", "1", 1);
+	setenv("VGPU_LOAD_US", "300000", 1);
+	fake_start(&f);
+	f.rewriter = real_rewriter;
+	f.sms = 4;
+	f.lease = GSCHED_LEASE_NONE;
+	load(&r, true, "once-data");
+	fake_wait(&f, &f.detached, 1);
+	ok(!r.status && !strcmp(r.text, alone), "an end before the twin is there: as alone");
+	fake_stop(&f);
+	unsetenv("VGPU_LOAD_US");
+	unsetenv("GSCHED_TWIN_WAIT_MS");
+}
+
 int main(void)
 {
 	static const char *const ways[] = {
@@ -85,6 +105,7 @@ int main(void)
 	}
 	unparsed(alone, "units");
 	unparsed(alone, "link");
+	ends_early();
 	unlink(file);
 	unlink(shm);
 	return done();

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "vgpu.h"
 
 static const struct { const char *name; bool each; } holders[] = {
@@ -15,6 +16,7 @@ static const struct { const char *name; bool each; } holders[] = {
 
 static unsigned int held_by;		/* bits: calls of $VGPU_LOCKS */
 static bool launches_block;
+static useconds_t load_us;
 static bool delays;
 static uint64_t delay_seed, delay_max;	/* us */
 
@@ -62,6 +64,21 @@ static bool parse_delays(const char *s)
 	return true;
 }
 
+static bool parse_load(const char *s)
+{
+	char *end;
+	unsigned long us = strtoul(s, &end, 0);
+
+	load_us = (useconds_t)us;
+	return !*end && us <= 1000000;
+}
+
+void vg_pause_load(void)
+{
+	if (load_us)
+		usleep(load_us);
+}
+
 bool vg_launches_block(void)
 {
 	return launches_block;
@@ -82,6 +99,11 @@ bool vg_calls_init(void)
 	if (!parse_delays(pauses)) {
 		vg_say("$VGPU_DELAYS is \"%s\": give SEED or SEED:MAX_US, at most a second",
 		       pauses);
+		return false;
+	}
+	if (!parse_load(getenv("VGPU_LOAD_US") ?: "")) {
+		vg_say("$VGPU_LOAD_US is \"%s\": give microseconds, at most a second",
+		       getenv("VGPU_LOAD_US"));
 		return false;
 	}
 	return true;

@@ -57,6 +57,7 @@ struct CUstream_st;
 bool vg_calls_init(void);
 /* $CUDA_LAUNCH_BLOCKING: a launch returns when its kernel has ended */
 bool vg_launches_block(void);
+void vg_pause_load(void);			/* $VGPU_LOAD_US: what it takes to compile a module */
 
 /* All of them pause and take vg.lock; with an error they have unlocked it again */
 CUresult vg_enter_any(void);			/* in whatever state the library is */

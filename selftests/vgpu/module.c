@@ -149,15 +149,13 @@ CUresult vg_read_file(const char *name, char **data, size_t *size)
 	return CUDA_SUCCESS;
 }
 
-static CUresult module_new(CUmodule *module, const void *image, size_t size, unsigned int n,
-			   CUjit_option *options, void **values)
+static CUresult module_load(CUmodule *module, const void *image, size_t size, unsigned int n,
+			    CUjit_option *options, void **values)
 {
 	struct CUctx_st *ctx;
 	struct CUmod_st *m;
 	CUresult r;
 
-	if (!module || !image || (n && (!options || !values)))
-		return CUDA_ERROR_INVALID_VALUE;
 	r = vg_enter_ctx(&ctx);
 	if (r)
 		return r;
@@ -172,6 +170,27 @@ static CUresult module_new(CUmodule *module, const void *image, size_t size, uns
 	ctx->modules = m;
 	*module = m;
 	return vg_leave(CUDA_SUCCESS);
+}
+
+static _Atomic unsigned int loading;
+
+bool vg_modules_loading(void)
+{
+	return loading;
+}
+
+static CUresult module_new(CUmodule *module, const void *image, size_t size, unsigned int n,
+			   CUjit_option *options, void **values)
+{
+	CUresult r;
+
+	if (!module || !image || (n && (!options || !values)))
+		return CUDA_ERROR_INVALID_VALUE;
+	loading++;
+	vg_pause_load();
+	r = module_load(module, image, size, n, options, values);
+	loading--;
+	return r;
 }
 
 CUDADRV_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,

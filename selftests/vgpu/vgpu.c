@@ -161,6 +161,10 @@ static void in_child(void)
 /* As the driver does during exit(). Kernels run on */
 static void end_calls(void)
 {
+	if (vg.initialized && vg_modules_loading()) {
+		vg_say("the driver shuts down while a thread loads a module: that may crash");
+		abort();
+	}
 	vg_enter_any();
 	vg.ended = true;
 	vg_leave(CUDA_SUCCESS);

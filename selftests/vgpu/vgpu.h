@@ -310,6 +310,7 @@ void vg_modules_drop(struct CUctx_st *ctx);
 
 /* malloc'd, a NUL behind it */
 CUresult vg_read_file(const char *name, char **data, size_t *size);
+bool vg_modules_loading(void);			/* some thread loads a module */
 
 /* link.c: the PTX in what cuLinkComplete gave, malloc'd; false: it is something else */
 bool vg_linked_ptx(const void *image, size_t max, char **ptx, size_t *size);

@@ -347,6 +347,11 @@ void gi_twin_cancel(const struct gi_image *image, const struct gi_ctx *cx);
  * @destroyed. Their functions have been dropped. No lock held.
  */
 void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed);
+/*
+ * For exit, without a lock: no twin is loaded from here on. Waits for the one that is being loaded,
+ * at most @timeout_ns: the driver must not shut down meanwhile.
+ */
+void gi_twin_stop(uint64_t timeout_ns);
 void gi_twin_reset(void);				/* after fork */
 
 /*

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "code/code.h"
 
 #define SYMBOL_MAX	1024
@@ -28,6 +29,8 @@ static struct gi_func *first_job, **last_job = &first_job;	/* gi_lock */
 static struct gi_image *first_image, **last_image = &first_image;	/* gi_lock */
 static struct gi_image *busy_image;				/* gi_lock */
 static struct gi_ctx *busy_cx;					/* gi_lock */
+static _Atomic bool stopped;			/* the process exits */
+static _Atomic bool in_driver;			/* the worker is */
 /* Contexts are not destroyed while modules are unloaded. Taken before gi_lock. */
 static pthread_mutex_t unload_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,6 +63,8 @@ static struct gi_loaded *load_twin(const struct twin_job *t, unsigned int max_re
 	pthread_mutex_unlock(&gi_lock);
 	if (l)
 		return l->module ? l : NULL;
+	if (atomic_load(&stopped))
+		return NULL;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
@@ -214,6 +219,21 @@ static bool wait_for_pause(struct gi_func *fn)
 	return idle;
 }
 
+/* false: the process exits, so no more calls of the driver. Otherwise leave_driver() follows. */
+static bool enter_driver(void)
+{
+	atomic_store(&in_driver, true);
+	if (!atomic_load(&stopped))
+		return true;
+	atomic_store(&in_driver, false);
+	return false;
+}
+
+static void leave_driver(void)
+{
+	atomic_store(&in_driver, false);
+}
+
 /* No lock is held; the image and the context are marked busy, so neither is freed. */
 static void make_form(struct gi_func *fn, enum gi_form_id id)
 {
@@ -228,6 +248,8 @@ static void make_form(struct gi_func *fn, enum gi_form_id id)
 	enum gi_answer answer;
 
 	answer = gi_image_kernel_form(job.image, c->arch, name, id, &job.form, why, sizeof(why));
+	if (!enter_driver())
+		return;
 	if (answer == GI_ANSWER_YES)
 		job.kernel = k = job.form->desc.kernels;
 	later = answer == GI_ANSWER_LATER;
@@ -273,6 +295,7 @@ static void make_form(struct gi_func *fn, enum gi_form_id id)
 	if (idle)
 		gi_twin_pause.context_end(fn->cx);
 	gi_real.cuCtxSetCurrent(NULL);
+	leave_driver();
 }
 
 static void *twin_worker(void *arg)
@@ -560,6 +583,15 @@ void gi_twin_unload(struct gi_image *image, struct gi_ctx *cx, bool destroyed)
 	gi_cancel_restore(cancel);
 }
 
+void gi_twin_stop(uint64_t timeout_ns)
+{
+	uint64_t until = gi_now() + timeout_ns;
+
+	atomic_store(&stopped, true);
+	while (atomic_load(&in_driver) && gi_now() < until)
+		usleep(50);
+}
+
 void gi_twin_reset(void)
 {
 	static const pthread_once_t again = PTHREAD_ONCE_INIT;
@@ -576,4 +608,5 @@ void gi_twin_reset(void)
 	busy_image = NULL;
 	busy_cx = NULL;
 	worker_runs = false;
+	atomic_store(&in_driver, false);
 }

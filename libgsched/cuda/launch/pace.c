@@ -735,7 +735,7 @@ static bool wait_in_context(struct gi_client *c, CUcontext handle)
 		began = gi_sync_begin();
 		pthread_mutex_lock(&gi_lock);
 		cx = gi_ctx_find(handle);
-		there = cx && cx->client == c && !cx->ending;
+		there = cx && cx->client == c && !cx->ending && !atomic_load(&c->exiting);
 		if (there && began)
 			c->pacer->waiting_in = handle;
 		pthread_mutex_unlock(&gi_lock);
@@ -802,6 +802,14 @@ static void start_untracked_wait(struct gi_client *c)
 		atomic_store(&c->pacer->waiting_untracked, false);
 	else
 		pthread_detach(thread);
+}
+
+void gi_pace_stop(struct gi_client *c, uint64_t timeout_ns)
+{
+	uint64_t until = gi_now() + timeout_ns;
+
+	while (atomic_load(&c->pacer->waiting_untracked) && gi_now() < until)
+		usleep(HOLD_US);
 }
 
 void gi_pace_begin(struct gi_client *c)

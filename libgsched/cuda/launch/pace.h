@@ -122,6 +122,8 @@ void gi_pace_watch(struct gi_client *c, uint64_t now);
  * no lock.
  */
 void gi_pace_begin(struct gi_client *c);
+/* For exit: waits until no thread of ours waits in a context, at most @timeout_ns. */
+void gi_pace_stop(struct gi_client *c, uint64_t timeout_ns);
 
 /* Accounts for ended batches, even if no launch follows. The agent; @now UINT64_MAX: none will. */
 void gi_pace_poll(struct gi_client *c, uint64_t now);

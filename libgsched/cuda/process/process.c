@@ -11,7 +11,8 @@
 #include "process/process.h"
 
 #define EXIT_NS		2000000000	/* most wait for tasks at exit */
-#define AGENT_NS	2000000000	/* ... and for the agent, which a busy host may delay */
+#define AGENT_NS	2000000000	/* ... for the agent, which a busy host may delay */
+#define UNTRACKED_NS	100000000	/* ... and for a thread that waits for untracked launches */
 
 /*
  * The child of a fork has no CUDA and no threads. It starts with empty tables, and must not keep
@@ -54,11 +55,14 @@ static void at_exit(void)
 		if (c->g)
 			gi_tasks_release(c);
 	}
+	gi_twin_stop(EXIT_NS);
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		if (!c->g)
 			continue;
 		if (!gi_tasks_wait_quiescent(c, EXIT_NS))
 			gi_debug("the program ends with tasks that may not");
+		if (c->pacer)
+			gi_pace_stop(c, UNTRACKED_NS);
 		gi_agent_stop(c, AGENT_NS);
 	}
 }
