@@ -66,7 +66,8 @@ static bool properties()
 	return !cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte) &&
 	       !cudaFuncSetSharedMemConfig(shared, cudaSharedMemBankSizeEightByte) &&
 	       !cudaDeviceGetSharedMemConfig(&banks) && banks == cudaSharedMemBankSizeFourByte &&
-	       !cudaGetDeviceCount(&count) && count == 1 && !cudaGetDevice(&device) && !device && !cudaGetDeviceProperties(&p, 0) &&
+	       !cudaGetDeviceCount(&count) && count == 1 && !cudaGetDevice(&device) && !device &&
+	       !cudaGetDeviceProperties(&p, 0) &&
 	       strstr(p.name, "vgpu") && p.major == 9 && p.warpSize == 32 && p.maxThreadsPerBlock == 512 &&
 	       p.sharedMemPerMultiprocessor == 100 << 10 && p.mpsEnabled == 1 &&
 	       !cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0) && sms == p.multiProcessorCount &&
