@@ -152,6 +152,7 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 					 struct gi_func *fn, struct gi_shape *shape,
 					 uint64_t leased, bool first, unsigned int *m)
 {
+	unsigned int twin_m;
 	uint64_t predicted;
 
 	if (!fn || !shape || l->opaque || fn->opaque || c->queues < GI_QUEUES_LEAST ||
@@ -178,11 +179,12 @@ static const struct gi_form *choose_form(struct gi_client *c, const struct gi_la
 		return NULL;
 	if (must_be_resident(c, l, fn, shape))
 		return NULL;
-	if (prefers_original(c, fn, shape, leased, gi_form_m(fn, shape, GI_TWIN)))
+	twin_m = gi_form_m(fn, shape, GI_TWIN);
+	if (prefers_original(c, fn, shape, leased, twin_m))
 		return NULL;
 	if (wants_resumable(c, l, fn, shape, m))
 		return &fn->form[GI_RESUMABLE];
-	*m = gi_form_m(fn, shape, GI_TWIN);
+	*m = twin_m;
 	return &fn->form[GI_TWIN];
 }
 
