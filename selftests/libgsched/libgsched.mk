@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent slice interposer accounting modules loads streams symbols asan temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent slice interposer accounting modules loads streams symbols opened asan temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -63,7 +63,7 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c opened.c)): CPPFLAGS += -DBUILD='"$(B)"'
 LG_MANAGED := $(call objs,selftests/libgsched/managed.c) $(LG_ARBITER) $(LG_REWRITER) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/lib/libgsr.a
 $(addprefix $(B)/test/libgsched/,interposer accounting modules): $(B)/test/libgsched/%: \
 		$(B)/obj/selftests/libgsched/%.o $(LG_MANAGED) $(B)/lib/gsched/libcuda.so.1
@@ -95,6 +95,26 @@ $(B)/test/libgsched/bands: $(call objs,selftests/libgsched/bands.c) $(LG_RUN) $(
 		$(B)/vgpu/libvgpu-rm.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/libnamed.so: $(call objs,selftests/libgsched/named.c)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
+
+$(B)/test/libgsched/libneeds-named.so: $(call objs,selftests/libgsched/needs-named.c) \
+		$(B)/test/libgsched/libnamed.so
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $< -L$(@D) -lnamed -Wl,-rpath,'$$ORIGIN'
+
+$(B)/test/libgsched/named-app: $(call objs,selftests/libgsched/named-app.c)
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -ldl
+
+$(call objs,selftests/libgsched/opened.c): CPPFLAGS += -Ilibgsched/cuda
+$(B)/test/libgsched/opened: $(call objs,selftests/libgsched/opened.c libgsched/cuda/entry/variables.c) \
+		$(LG_RUN) $(addprefix $(B)/test/libgsched/,libneeds-named.so named-app) \
+		$(B)/lib/gsched/libcuda.so.1 $(B)/vgpu/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lpthread
 
 $(B)/test/libgsched/asan: selftests/libgsched/asan $(addprefix $(B)/,lib/gsched/libcuda.so.1 vgpu/libcuda.so.1)
 	@mkdir -p $(@D)

@@ -53,7 +53,7 @@
 	X(cuGraphKernelNodeCopyAttributes) \
 	X(cuGraphNodeGetEnabled) \
 	X(cuGraphNodeSetEnabled) X(cuGraphNodeSetParams) X(cuGLGetDevices_v2) \
-	X(cuGraphicsGLRegisterImage) X(cuGraphicsMapResources) \
+	X(cuGraphicsGLRegisterBuffer) X(cuGraphicsGLRegisterImage) X(cuGraphicsMapResources) \
 	X(cuGraphicsMapResources_ptsz) X(cuGraphicsResourceGetMappedMipmappedArray) \
 	X(cuGraphicsResourceGetMappedPointer) X(cuGraphicsResourceGetMappedPointer_v2) \
 	X(cuGraphicsResourceSetMapFlags) X(cuGraphicsResourceSetMapFlags_v2) \

@@ -34,10 +34,14 @@ static bool is_driver(const char *name)
 	return slash && gi_driver_is(name);
 }
 
-gi_dlopen_fn *gi_dlopen(const char **name)
+gi_dlopen_fn *gi_dlopen(struct gi_dlopen_args *args)
 {
-	if (*name && is_driver(*name))
-		*name = SONAME;
+	if (args->name && is_driver(args->name))
+		args->name = SONAME;
+	else if (args->name && strchr(args->name, '/') &&
+		 !(args->flags & (RTLD_DEEPBIND | RTLD_NOLOAD)) &&
+		 gi_has_driver_variables(args->name))
+		args->flags |= RTLD_DEEPBIND;
 	return gi_dlopen_real();
 }
 

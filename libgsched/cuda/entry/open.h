@@ -4,15 +4,23 @@
 
 #include "base/base.h"
 
-/* For trampoline.S: the dlopen() to call, and in *@name the file to open instead of *@name */
-gi_dlopen_fn *gi_dlopen(const char **name);
+/* trampoline.S knows both layouts. */
+struct gi_dlopen_args {
+	const char *name;
+	long flags;			/* int */
+};
 
-/* The same for dlmopen(). trampoline.S knows this layout. */
+/* For trampoline.S: the dlopen() to call, and in *@args what to call it with */
+gi_dlopen_fn *gi_dlopen(struct gi_dlopen_args *args);
+
 struct gi_dlmopen_args {
 	long space;			/* Lmid_t */
 	const char *name;
 };
 
 gi_dlmopen_fn *gi_dlmopen(struct gi_dlmopen_args *args);
+
+/* Whether the library at @path, or one that it brings along, has such variables (variables.c) */
+bool gi_has_driver_variables(const char *path);
 
 #endif /* GI_OPEN_H */

@@ -4,7 +4,8 @@
  * program that uses it, not by every program that the library is preloaded into. Each architecture has
  *	forward NAME	the exported symbol; \@ counts them
  *	gi_lazy		the binder's side: gi_bind(number) with the caller's arguments kept, then on to where it says
- *	dlopen		gi_dlopen(&name), then a jump to what it returned, with the program as the caller
+ *	dlopen		gi_dlopen() with the address of its two arguments, then a jump to what it returned, with
+ *			the program as the caller
  *	dlmopen		gi_dlmopen() with the address of its first two arguments, likewise
  */
 	.section .data.gsched_slots, "aw", @progbits
