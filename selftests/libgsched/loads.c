@@ -52,6 +52,37 @@ static void unparsed(const char *alone, const char *way)
 	fake_stop(&f);
 }
 
+/* Twins that are longer than they are: each ends in a comment of a MiB */
+static int long_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n)
+{
+	static char comment[1 << 20] = "\n//";
+	int error = real_rewriter(req, image_fd, out, n);
+
+	memset(comment + 3, ' ', sizeof(comment) - 3);
+	if (*n == 2 && (lseek(out[0], 0, SEEK_END) < 0 ||
+			write(out[0], comment, sizeof(comment)) != sizeof(comment)))
+		abort();
+	return error;
+}
+
+/* The driver would compile it for a long time, and the program would wait. */
+static void too_long(const char *alone)
+{
+	static struct run r;
+
+	fake_start(&f);
+	f.rewriter = long_rewriter;
+	f.sms = 4;
+	f.lease = GSCHED_LEASE_NONE;
+	load(&r, true, "data");
+	fake_wait(&f, &f.detached, 1);
+	ok(!r.status && !strcmp(r.text, alone), "a twin that is too long: as alone");
+	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] && strstr(f.cl->header.why, "too long"),
+	   "the original ran: %.60s", f.cl ? f.cl->header.why : "no page");
+	fake_stop(&f);
+}
+
 /* The driver compiles the twin when the program ends, and must not shut down meanwhile. */
 static void ends_early(void)
 {
@@ -105,6 +136,7 @@ int main(void)
 	}
 	unparsed(alone, "units");
 	unparsed(alone, "link");
+	too_long(alone);
 	ends_early();
 	unlink(file);
 	unlink(shm);

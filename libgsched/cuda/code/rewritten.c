@@ -11,6 +11,13 @@
 #include <string.h>
 #include "code/code.h"
 
+/*
+ * The longest twin, about 33 000 lines, which the driver compiles in some seconds. The program's
+ * work in the context is held back meanwhile: a kernel of Blender's Cycles with 190 000 lines would
+ * take minutes.
+ */
+#define PTX_MAX		(1u << 20)
+
 /* The input, kept while forms may be needed. No lock held; @image is being worked on. */
 static bool take_source(struct gi_image *image, unsigned int arch, char *why, size_t size)
 {
@@ -34,17 +41,18 @@ static bool take_source(struct gi_image *image, unsigned int arch, char *why, si
 	return source;
 }
 
-/* The answer is @desc, and @twin if @ask wants it and there is one. */
+/* The answer is @desc, and @twin of @twin_size if @ask wants it and there is one. */
 static enum gi_answer ask_service(const struct gi_image *image,
 				  const struct gsched_rewrite_opts *ask, char **twin,
-				  struct gsr_rewrite *desc, char *why, size_t size)
+				  size_t *twin_size, struct gsr_rewrite *desc, char *why,
+				  size_t size)
 {
 	struct gsr_error err = { 0 };
-	size_t twin_size, length = 0;
+	size_t length = 0;
 	void *description = NULL;
 	enum gi_answer answer;
 
-	if (gsched_rewrite_with(image->source, image->source_size, ask, twin, &twin_size,
+	if (gsched_rewrite_with(image->source, image->source_size, ask, twin, twin_size,
 				&description, &length) && errno != ENOEXEC) {
 		snprintf(why, size, "gschedd does not rewrite it: %s", strerror(errno));
 		return errno == ENOTCONN || errno == ETIMEDOUT || errno == EBUSY ||
@@ -80,11 +88,12 @@ void gi_image_describe(struct gi_image *image)
 	struct gsr_rewrite desc = { 0 };
 	enum gi_answer answer = GI_ANSWER_NO;
 	char *none, why[sizeof(image->why)];
+	size_t none_size;
 
 	if (image->state != GI_IMAGE_NEW)
 		return;
 	if (take_source(image, image->arch, why, sizeof(why)))
-		answer = ask_service(image, &ask, &none, &desc, why, sizeof(why));
+		answer = ask_service(image, &ask, &none, &none_size, &desc, why, sizeof(why));
 	pthread_mutex_lock(&gi_lock);
 	if (answer == GI_ANSWER_YES && desc.n_kernels) {
 		image->desc = desc;
@@ -120,6 +129,8 @@ static const char *form_refusal(const struct gi_rewritten *r)
 
 	if (!r->desc.n_kernels)
 		return "not in the module's PTX";
+	if (r->too_long)
+		return "its twin is too long: the program would wait while it is compiled";
 	if (k->tier != GSR_TIER_BLOCK || !r->ptx)
 		return k->reason;
 	if (r->id == GI_RESUMABLE && !k->resume_points)
@@ -150,6 +161,7 @@ enum gi_answer gi_image_kernel_form(struct gi_image *image, unsigned int arch, c
 	const char *no = refusal(image, kernel);
 	enum gi_answer answer;
 	struct gi_rewritten *r;
+	size_t ptx_size;
 
 	if (no) {
 		snprintf(why, size, "%s", no);
@@ -171,10 +183,15 @@ enum gi_answer gi_image_kernel_form(struct gi_image *image, unsigned int arch, c
 			return GI_ANSWER_LATER;
 		r->id = id;
 		strcpy(r->name, kernel);
-		answer = ask_service(image, &ask, &r->ptx, &r->desc, why, size);
+		answer = ask_service(image, &ask, &r->ptx, &ptx_size, &r->desc, why, size);
 		if (answer != GI_ANSWER_YES) {
 			free(r);
 			return answer;
+		}
+		r->too_long = r->ptx && ptx_size > PTX_MAX;
+		if (r->too_long) {
+			free(r->ptx);
+			r->ptx = NULL;
 		}
 		pthread_mutex_lock(&gi_lock);
 		r->next = image->rewritten;

@@ -11,6 +11,7 @@
 #include "process/process.h"
 
 #define EXIT_NS		2000000000	/* most wait for tasks at exit */
+#define LOAD_EXIT_NS	20000000000	/* for a twin that the driver compiles */
 #define AGENT_NS	2000000000	/* ... for the agent, which a busy host may delay */
 #define UNTRACKED_NS	100000000	/* ... and for a thread that waits for untracked launches */
 
@@ -55,7 +56,7 @@ static void at_exit(void)
 		if (c->g)
 			gi_tasks_release(c);
 	}
-	gi_twin_stop(EXIT_NS);
+	gi_twin_stop(LOAD_EXIT_NS);
 	for (c = gi_client_next(NULL); c; c = gi_client_next(c)) {
 		if (!c->g)
 			continue;
