@@ -20,6 +20,7 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 	$(call Q,GEN)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
+# What it gives out as the driver's functions are its own, whatever else has their names: -Bsymbolic, as the driver has it.
 CUDA_SRCS := $(sort $(wildcard libgsched/cuda/*/*.c libgsched/cuda/*/*.S))
 SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/ioctl.c)
 FOLLOW_OBJS := $(SLICE_OBJS) $(call objs,libgsched/follow.c)
@@ -32,7 +33,7 @@ LIBS += $(B)/lib/gsched/libcuda.so.1
 $(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/entry/libcuda.map
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/entry/libcuda.map -Wl,-z,now \
-		-o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lm -lpthread -ldl
+		-Wl,-Bsymbolic -o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lm -lpthread -ldl
 
 # Empty: programs that open the driver by this name get it, and by it the interposer (entry/open.c).
 LIBS += $(B)/lib/gsched/libcuda.so

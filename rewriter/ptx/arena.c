@@ -252,10 +252,12 @@ static union argument next_argument(char conversion, va_list *ap)
 
 static void put_argument(struct text *t, char conversion, union argument a)
 {
+	char c = (char)a.v;
+
 	if (conversion == 's')
 		put_chars(t, a.s, strlen(a.s));
 	else if (conversion == 'c')
-		put_chars(t, &(char){ (char)a.v }, 1);
+		put_chars(t, &c, 1);
 	else
 		put_signed(t, a.v);
 }

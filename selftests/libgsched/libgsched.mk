@@ -107,7 +107,7 @@ $(B)/test/libgsched/libneeds-named.so: $(call objs,selftests/libgsched/needs-nam
 
 $(B)/test/libgsched/named-app: $(call objs,selftests/libgsched/named-app.c)
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -ldl
+	$(call Q,LD)$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -ldl
 
 $(call objs,selftests/libgsched/opened.c): CPPFLAGS += -Ilibgsched/cuda
 $(B)/test/libgsched/opened: $(call objs,selftests/libgsched/opened.c libgsched/cuda/entry/variables.c) \

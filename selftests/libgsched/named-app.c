@@ -1,13 +1,42 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Opens a library, and prints what its function returns. It is not linked against the driver. */
+/*
+ * Prints how many devices there are, by a function of a library that it opens or by a variable of
+ * its own, which it exports. It is not linked against the driver.
+ */
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
+#include "named.h"
+
+int (*cuInit)(unsigned int flags);
+int (*cuDeviceGetCount)(int *count);
+
+static int by_library(const char *path, const char *function)
+{
+	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int (*devices)(void) = lib ? (int (*)(void))dlsym(lib, function) : NULL;
+
+	return devices ? devices() : -2;
+}
+
+/* As the driver gives them, by cuGetProcAddress() */
+static int by_variables(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *fn[2];
+	int (*get)(const char *name, void **fn, int version, uint64_t flags);
+	int n;
+
+	get = driver ? (int (*)(const char *, void **, int, uint64_t))
+		       dlsym(driver, "cuGetProcAddress") : NULL;
+	if (!get || get("cuInit", &fn[0], 11030, 0) || get("cuDeviceGetCount", &fn[1], 11030, 0))
+		return -1;
+	cuInit = (int (*)(unsigned int))fn[0];
+	cuDeviceGetCount = (int (*)(int *))fn[1];
+	return cuInit(0) || cuDeviceGetCount(&n) ? -1 : n;
+}
 
 int main(int argc, char **argv)
 {
-	void *lib = argc == 3 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-	int (*devices)(void) = lib ? (int (*)(void))dlsym(lib, argv[2]) : NULL;
-
-	printf("%d\n", devices ? devices() : -2);
+	printf("%d\n", argc == 3 ? by_library(argv[1], argv[2]) : by_variables());
 	return 0;
 }
