@@ -14,6 +14,9 @@
 #define FAKE_SMS	8
 #define FAKE_DESCRIPTION	"a\0description"	/* of twins: none, but not text either */
 
+/* Answers REWRITE: an errno, and @n descriptors, which the caller closes */
+typedef int fake_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
+
 struct fake {
 	char dir[64], path[96];
 	int listen_fd;
@@ -28,11 +31,8 @@ struct fake {
 	bool hold_grants;		/* keep replies to SUBMIT back until fake_grant() */
 	bool hold_rewrites;		/* until fake_rewrite(): nothing is answered */
 	unsigned int rewrite_us;	/* each one takes so long */
-	/*
-	 * Answers REWRITE: an errno, and @n descriptors, which the caller closes. NULL: always
-	 * FAKE_DESCRIPTION. @rewrite_err comes first.
-	 */
-	int (*rewriter)(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
+	/* NULL: always FAKE_DESCRIPTION. @rewrite_err comes first. */
+	fake_rewriter *rewriter;
 	bool hold_attaches;		/* likewise, until fake_attach() */
 	int attach_err, submit_err, rewrite_err;
 	uint64_t window;		/* granted; 0: the whole device */
@@ -61,7 +61,7 @@ struct fake {
 };
 
 /* rewriter.c: a rewriter that does rewrite */
-int real_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n);
+fake_rewriter real_rewriter;
 
 void fake_start(struct fake *f);
 void fake_restart(struct fake *f);	/* another one where the one that was stopped had been */

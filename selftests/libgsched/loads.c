@@ -26,30 +26,23 @@ static const char *load(struct run *r, bool preload, const char *way)
 	return "";
 }
 
+/* The same under the interposer, whose service that is. fake_stop() follows. */
+static void load_served(struct run *r, const char *way, fake_rewriter *service)
+{
+	fake_start(&f);
+	f.rewriter = service;
+	f.sms = 4;
+	f.lease = GSCHED_LEASE_NONE;
+	load(r, true, way);
+	fake_wait(&f, &f.detached, 1);
+}
+
 /* A service that does not understand the last unit, which the driver's linker does. */
 static int half_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, unsigned int *n)
 {
 	if (pwrite(image_fd, "{{{", 3, (off_t)req->image_size - 8) != 3)
 		abort();
 	return real_rewriter(req, image_fd, out, n);
-}
-
-/* The service cannot parse one of the units: the original runs, and the client's page says why. */
-static void unparsed(const char *alone, const char *way)
-{
-	static struct run r;
-
-	fake_start(&f);
-	f.rewriter = half_rewriter;
-	f.sms = 4;
-	f.lease = GSCHED_LEASE_NONE;
-	load(&r, true, way);
-	fake_wait(&f, &f.detached, 1);
-	ok(!r.status && !strcmp(r.text, alone), "%s: a unit is not parsed: results as alone", way);
-	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-	   f.cl->header.managed[GSCHED_TIER_LAUNCH] && strstr(f.cl->header.why, "unit 2"),
-	   "%s: the original ran: %.60s", way, f.cl ? f.cl->header.why : "no page");
-	fake_stop(&f);
 }
 
 /* Twins that are longer than they are: each ends in a comment of a MiB */
@@ -65,21 +58,17 @@ static int long_rewriter(const struct gsp_rewrite *req, int image_fd, int *out, 
 	return error;
 }
 
-/* The driver would compile it for a long time, and the program would wait. */
-static void too_long(const char *alone)
+/* The original runs, and the client's page says why. */
+static void refused(const char *alone, const char *way, fake_rewriter *service, const char *what,
+		    const char *why)
 {
 	static struct run r;
 
-	fake_start(&f);
-	f.rewriter = long_rewriter;
-	f.sms = 4;
-	f.lease = GSCHED_LEASE_NONE;
-	load(&r, true, "data");
-	fake_wait(&f, &f.detached, 1);
-	ok(!r.status && !strcmp(r.text, alone), "a twin that is too long: as alone");
+	load_served(&r, way, service);
+	ok(!r.status && !strcmp(r.text, alone), "%s: %s: results as alone", way, what);
 	ok(f.cl && !f.cl->header.managed[GSCHED_TIER_BLOCK] &&
-	   f.cl->header.managed[GSCHED_TIER_LAUNCH] && strstr(f.cl->header.why, "too long"),
-	   "the original ran: %.60s", f.cl ? f.cl->header.why : "no page");
+	   f.cl->header.managed[GSCHED_TIER_LAUNCH] && strstr(f.cl->header.why, why),
+	   "%s: the original ran: %.60s", way, f.cl ? f.cl->header.why : "no page");
 	fake_stop(&f);
 }
 
@@ -91,12 +80,7 @@ static void ends_early(void)
 
 	setenv("GSCHED_TWIN_WAIT_MS", "1", 1);
 	setenv("VGPU_LOAD_US", "300000", 1);
-	fake_start(&f);
-	f.rewriter = real_rewriter;
-	f.sms = 4;
-	f.lease = GSCHED_LEASE_NONE;
-	load(&r, true, "once-data");
-	fake_wait(&f, &f.detached, 1);
+	load_served(&r, "once-data", real_rewriter);
 	ok(!r.status && !strcmp(r.text, alone), "an end before the twin is there: as alone");
 	fake_stop(&f);
 	unsetenv("VGPU_LOAD_US");
@@ -122,21 +106,17 @@ int main(void)
 	ok(alone[0], "the program alone: %.16s", alone);
 	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		ok(!strcmp(load(&r, false, ways[i]), alone), "%s: alone", ways[i]);
-		fake_start(&f);
-		f.rewriter = real_rewriter;
-		f.sms = 4;
-		f.lease = GSCHED_LEASE_NONE;
-		load(&r, true, ways[i]);
-		fake_wait(&f, &f.detached, 1);
+		load_served(&r, ways[i], real_rewriter);
 		ok(!r.status && !strcmp(r.text, alone), "%s: results as alone", ways[i]);
 		if (!ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] >= 3,
 			"%s: launches of tier block", ways[i]))
 			printf("# %s\n", f.cl ? f.cl->header.why : "no page");
 		fake_stop(&f);
 	}
-	unparsed(alone, "units");
-	unparsed(alone, "link");
-	too_long(alone);
+	refused(alone, "units", half_rewriter, "a unit is not parsed", "unit 2");
+	refused(alone, "link", half_rewriter, "a unit is not parsed", "unit 2");
+	/* the driver would compile it for a long time, and the program would wait */
+	refused(alone, "data", long_rewriter, "a twin that is too long", "too long");
 	ends_early();
 	unlink(file);
 	unlink(shm);
