@@ -37,6 +37,7 @@
 #define BYTES		(1u << 20)
 #define BURST		50
 #define ROUNDS		21
+#define LONG_LINES	10000
 
 #define PTX(more) \
 	".version 7.0\n.target sm_70\n.address_size 64\n" \
@@ -214,6 +215,39 @@ static CUresult capture(void)
 	return cuGraphDestroy(graph);
 }
 
+/* A kernel that takes long to compile, and that nobody has compiled before; @again: the last one */
+static char *long_ptx(bool again)
+{
+	static char text[LONG_LINES * 48 + 512];
+	unsigned int from = (unsigned int)(now_ms() * 1e3) & 0x7fffff, i;
+	char *p = text;
+
+	if (again && text[0])
+		return text;
+	p += sprintf(p, ".version 7.0\n.target sm_70\n.address_size 64\n"
+		     ".visible .entry long(.param .u64 to)\n{\n\t.reg .f32 %%f;\n\t.reg .u64 %%a;\n"
+		     "\tld.param.u64 %%a, [to];\n\tld.global.f32 %%f, [%%a];\n");
+	for (i = 0; i < LONG_LINES; i++)
+		p += sprintf(p, "\tfma.rn.f32 %%f, %%f, %%f, 0f%08x;\n", 0x3f000000 + from + i);
+	sprintf(p, "\tst.global.f32 [%%a], %%f;\n\tret;\n}\n");
+	return text;
+}
+
+/* Compiles it, and loads nothing */
+static CUresult link_ptx(char *text)
+{
+	CUlinkState state;
+	size_t size;
+	void *code;
+	CUresult rc;
+
+	DO(cuLinkCreate_v2(0, NULL, NULL, &state));
+	rc = cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "long", 0, NULL,
+			      NULL) ?: cuLinkComplete(state, &code, &size);
+	DO(cuLinkDestroy(state));
+	return rc;
+}
+
 #define TAKEN(handle, call) ({ CUresult rc_ = call; (handle) = 0; rc_; })
 
 /* X(name, what comes before the stream is busy, the call) */
@@ -252,6 +286,10 @@ static CUresult capture(void)
 	X(cuLibraryGetModule, 0, cuLibraryGetModule(&on.of_library, on.library)) \
 	X(cuKernelGetFunction, 0, cuKernelGetFunction(&on.function, on.kernel)) \
 	X(cuLibraryUnload, 0, TAKEN(on.library, cuLibraryUnload(on.library))) \
+	X(cuModuleLoadData_long, 0, cuModuleLoadData(&on.loaded, long_ptx(false))) \
+	X(cuModuleLoadData_long_again, 0, cuModuleLoadData(&on.loaded, long_ptx(true))) \
+	X(cuLinkComplete_long, 0, link_ptx(long_ptx(false))) \
+	X(cuLinkComplete_long_again, 0, link_ptx(long_ptx(true))) \
 	X(cuGraphInstantiate, 0, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0)) \
 	X(cuGraphLaunch, cuGraphInstantiateWithFlags(&on.exec, on.graph, 0), \
 	  cuGraphLaunch(on.exec, own)) \
