@@ -733,8 +733,10 @@ static void covered_no_more(void)
 		f.mode = GSCHED_MODE_SPATIAL;
 		run(true, what, &r);
 		same(&r, &alone, "two hundred kernels, one by one");
-		told = i ? f.submits : f.async_submits;
-		ok(told == 200, "of them the arbiter is told of %u%s", told, i ? ", and asked" : "");
+		/* on a busy machine it does not read in time, and is asked then */
+		told = f.submits + f.async_submits;
+		ok(told == 200 && (f.async_submits > 0) == !i,
+		   "of them the arbiter is told of %u%s", told, i ? ", and asked" : "");
 		fake_stop(&f);
 	}
 }
