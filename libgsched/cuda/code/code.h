@@ -21,7 +21,7 @@ struct gi_rewritten {
 	struct gi_rewritten *next;
 	enum gi_form_id id;
 	struct gsr_rewrite desc;	/* of this kernel, or empty */
-	char *ptx;			/* a module with only the twin; NULL: refused, or too long */
+	char *ptx;			/* a module with only the twin; NULL: there is none */
 	bool too_long;
 	struct gi_loaded *loaded;	/* the module in contexts */
 	char name[];			/* the kernel's */

@@ -137,7 +137,8 @@ static bool has_variable(const struct file *f)
 	if (!word || *word < h->first)
 		return false;
 	for (number = *word;; number++) {
-		word = at(f, chains + (uint64_t)(number - h->first) * sizeof(*word), sizeof(*word), 4);
+		word = at(f, chains + (uint64_t)(number - h->first) * sizeof(*word),
+			  sizeof(*word), 4);
 		if (!word)
 			return false;
 		if ((*word | 1) == (hash | 1) && is_variable(f, number))
