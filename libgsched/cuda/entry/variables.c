@@ -22,6 +22,7 @@
 
 #define VARIABLE	"cuInit"
 #define FILES_MAX	64
+#define DEPTH_MAX	8		/* the caller's stack may be small */
 
 struct file {
 	const unsigned char *map;
@@ -35,7 +36,7 @@ struct file {
 struct seen {
 	dev_t dev[FILES_MAX];
 	ino_t ino[FILES_MAX];
-	unsigned int n;
+	unsigned int n, depth;
 };
 
 /* The file may be damaged: NULL if it does not hold @size bytes there, or they are not aligned. */
@@ -206,10 +207,11 @@ static bool look_at(const char *path, struct seen *seen)
 		for (i = 0; i < seen->n; i++)
 			if (seen->dev[i] == st.st_dev && seen->ino[i] == st.st_ino)
 				break;
-	if (i == seen->n && i < FILES_MAX) {
+	if (i == seen->n && i < FILES_MAX && seen->depth < DEPTH_MAX) {
 		seen->dev[i] = st.st_dev;
 		seen->ino[i] = st.st_ino;
 		seen->n++;
+		seen->depth++;
 		f.size = st.st_size;
 		map = mmap(NULL, f.size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (map != MAP_FAILED) {
@@ -217,6 +219,7 @@ static bool look_at(const char *path, struct seen *seen)
 			found = look_into(&f, path, seen);
 			munmap(map, f.size);
 		}
+		seen->depth--;
 	}
 	close(fd);
 	return found;
@@ -229,6 +232,7 @@ bool gi_has_driver_variables(const char *path)
 	bool found;
 
 	seen.n = 0;
+	seen.depth = 0;
 	found = look_at(path, &seen);
 	gi_cancel_restore(before);
 	if (found)
