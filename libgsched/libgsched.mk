@@ -20,7 +20,7 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 	$(call Q,GEN)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIBGSCHED_VERSION)|' $< >$@
 
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
-# What it gives out as the driver's functions are its own, whatever else has their names: -Bsymbolic, as the driver has it.
+# What it gives out as the driver's functions are its own, whatever else has their names: -Bsymbolic.
 CUDA_SRCS := $(sort $(wildcard libgsched/cuda/*/*.c libgsched/cuda/*/*.S))
 SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/ioctl.c)
 FOLLOW_OBJS := $(SLICE_OBJS) $(call objs,libgsched/follow.c)

@@ -20,7 +20,10 @@ struct gi_dlmopen_args {
 
 gi_dlmopen_fn *gi_dlmopen(struct gi_dlmopen_args *args);
 
-/* Whether the library at @path, or one that it brings along, has such variables (variables.c) */
+/*
+ * Whether the library at @path, or one that it brings along, has variables that are named as the
+ * driver's functions (variables.c)
+ */
 bool gi_has_driver_variables(const char *path);
 
 #endif /* GI_OPEN_H */
