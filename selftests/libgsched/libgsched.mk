@@ -105,13 +105,15 @@ $(B)/test/libgsched/libneeds-named.so: $(call objs,selftests/libgsched/needs-nam
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $< -L$(@D) -lnamed -Wl,-rpath,'$$ORIGIN'
 
-$(B)/test/libgsched/named-app: $(call objs,selftests/libgsched/named-app.c)
+# A library would find what the program exports before its own
+$(B)/test/libgsched/named-exports: NAMED_EXPORTS := -rdynamic
+$(addprefix $(B)/test/libgsched/named-,app exports): $(call objs,selftests/libgsched/named-app.c)
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -ldl
+	$(call Q,LD)$(CC) $(LDFLAGS) $(NAMED_EXPORTS) -o $@ $^ -ldl
 
 $(call objs,selftests/libgsched/opened.c): CPPFLAGS += -Ilibgsched/cuda
 $(B)/test/libgsched/opened: $(call objs,selftests/libgsched/opened.c libgsched/cuda/entry/variables.c) \
-		$(LG_RUN) $(addprefix $(B)/test/libgsched/,libneeds-named.so named-app) \
+		$(LG_RUN) $(addprefix $(B)/test/libgsched/,libneeds-named.so named-app named-exports) \
 		$(B)/lib/gsched/libcuda.so.1 $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lpthread

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints how many devices there are, by a function of a library that it opens or by a variable of
- * its own, which it exports. It is not linked against the driver.
+ * Prints how many devices there are, by a function of a library that it opens or by variables of
+ * its own, which named-exports exports. It is not linked against the driver.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -69,7 +69,8 @@ static void damaged(void)
 
 static void runs(char *library, char *function, const char *what)
 {
-	char *const argv[] = { BUILD "/test/libgsched/named-app", library, function, NULL };
+	char *const argv[] = { library ? BUILD "/test/libgsched/named-app" :
+			       BUILD "/test/libgsched/named-exports", library, function, NULL };
 	struct run r;
 	bool good;
 
