@@ -8,7 +8,7 @@ RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c verify.c describe.c
 	$(addprefix rewriter/runtime/,loop.c position.c queue.c own.c suspend.c) \
 	$(addprefix rewriter/transform/,alias.c fragment.c scopes.c inline.c devirtualise.c \
 		exits.c swbarrier.c warpsync.c blockids.c globals.c dependents.c references.c \
-		mbarriers.c returns.c resume.c remat.c stripmine.c unroll.c) \
+		mbarriers.c returns.c reconverge.c resume.c remat.c stripmine.c unroll.c) \
 	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c loads.c \
 		spin.c barriers.c ranges.c defuse.c \
 		escape.c fnptrs.c params.c alignment.c effects.c) \

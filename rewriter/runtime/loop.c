@@ -151,8 +151,7 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 				    sites->red ? "mov.u32 %#v, 0;\n" : "", sites->n, sites->n));
 	if (r) {
 		n += gsr_insert_text(p, f, code, is_first_warp);
-		n += gsr_insert_format(p, f, code, "selp.u32 %%#n, %u, %u, %%#p1;\n", r->look + 1,
-				       r->look);
+		n += gsr_resume_start(p, f, code, r);
 	}
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");

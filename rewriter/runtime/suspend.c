@@ -56,11 +56,38 @@ static bool budgets_differ(const struct gsr_resume *r)
 	return false;
 }
 
+/* Where a thread goes that has left, from a point or a reconvergence point */
+static const char *way_out(struct gsr_pass *p, const struct gsr_resume *r, unsigned int reconv,
+			   unsigned int join)
+{
+	if (r->in_place)
+		return "suspend";
+	if (reconv)
+		return gsr_sprintf(p->arena, "reconv_%u", reconv - 1);
+	return join ? gsr_sprintf(p->arena, "join_%u", join) : "meet";
+}
+
+unsigned int gsr_resume_start(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
+			      const struct gsr_resume *r)
+{
+	unsigned int n = gsr_insert_format(p, f, at, "selp.u32 %%#n, %u, %u, %%#p1;\n",
+					   r->look + 1, r->look), i;
+
+	for (i = 0; i < r->n_reconvs; i++)
+		n += gsr_insert_format(p, f, at, no_lanes, i);
+	return n;
+}
+
 unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r)
 {
 	const bool differ = budgets_differ(r);
 	unsigned int n = 0, i;
 
+	for (i = 0; i < r->n_entries; i++)
+		n += gsr_insert_format(p, f, r->entries[i].at, note_lanes, r->entries[i].reconv);
+	for (i = 0; i < r->n_reconvs; i++)
+		n += gsr_insert_format(p, f, r->reconvs[i].at, reconv, i,
+				       way_out(p, r, 0, r->reconvs[i].join));
 	for (i = r->n_sites; i < r->n_points; i++)
 		if (!gsr_stripmine(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
 			n += gsr_unroll(p, f, &r->points[i], i);
@@ -290,11 +317,9 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 			       const struct gsr_resume *r, unsigned int i)
 {
 	struct gsr_arena *a = p->arena;
-	const char *tag = gsr_sprintf(a, "_point_%u", i), *where = r->in_place ? "suspend" : "meet";
+	const char *tag = gsr_sprintf(a, "_point_%u", i);
 	unsigned int n;
 
-	if (r->points[i].join)
-		where = gsr_sprintf(a, "join_%u", r->points[i].join);
 	n = gsr_insert_format(p, f, NULL, r->points[i].is_join ? leave_join : look_here, i);
 	if (r->points[i].is_join) {
 		/* all must leave */
@@ -313,7 +338,8 @@ static unsigned int point_stub(struct gsr_pass *p, struct gsr_function *f,
 			  save_stub(p, f, r, i);
 	if (r->cp_async)
 		n += gsr_insert_text(p, f, NULL, "cp.async.wait_all;\n");
-	return n + gsr_insert_format(p, f, NULL, leave_point, i, where);
+	return n + gsr_insert_format(p, f, NULL, leave_point, i,
+				     way_out(p, r, r->points[i].reconv, r->points[i].join));
 }
 
 /*

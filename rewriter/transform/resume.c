@@ -42,7 +42,7 @@ struct plan {
 	unsigned char *apart_awaited;	/* the same, before lanes that are apart meet again */
 	bool no_joins, calls_wait;	/* calls_wait: for lanes */
 	unsigned int *weight;
-	const struct loop **innermost;	/* or NULL */
+	const struct gsr_loop **innermost;	/* or NULL */
 	bool warp_sync, restart;
 	struct gsr_effects *effects;	/* with restart */
 	struct gsr_based *based;	/* NULL: no register is based on a parameter's address */
@@ -212,14 +212,6 @@ static void find_predecessors(struct plan *pl)
 		}
 }
 
-struct loop {
-	unsigned int head;
-	unsigned int *blocks, n;	/* the head first */
-	unsigned int edge;		/* head of the list of its back edges, from 1 on */
-	unsigned int sites;
-	unsigned int weight;		/* of one iteration */
-};
-
 struct back {
 	unsigned int from, next;	/* next: edge of the same loop; 0: none */
 };
@@ -228,7 +220,7 @@ struct back {
  * The natural loop: blocks from which a back edge is reached without passing the head. @of: the
  * loop in which a block was found last.
  */
-static void find_blocks(const struct plan *pl, struct loop *l, const struct back *edges,
+static void find_blocks(const struct plan *pl, struct gsr_loop *l, const struct back *edges,
 			unsigned int id, unsigned int *of, unsigned int *found)
 {
 	unsigned int n = 0, i, k, e;
@@ -254,7 +246,7 @@ static void find_blocks(const struct plan *pl, struct loop *l, const struct back
 }
 
 /* Finds loops by a depth-first search: a back edge leads to a block on the search's stack */
-static unsigned int find_loops(struct plan *pl, struct loop **out)
+static unsigned int find_loops(struct plan *pl, struct gsr_loop **out)
 {
 	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	unsigned int n = cfg->n_blocks, depth = 0, found = 0, n_edges = 0, total = 0, i, *stack,
@@ -262,7 +254,7 @@ static unsigned int find_loops(struct plan *pl, struct loop **out)
 	struct gsr_arena *a = pl->p->scratch;
 	unsigned char *state = gsr_alloc(a, n + 1);
 	struct back *edges;
-	struct loop *list;
+	struct gsr_loop *list;
 
 	for (i = 0; i < n; i++)
 		total += cfg->blocks[i].n_succ;
@@ -334,29 +326,29 @@ static unsigned int weight_of(const struct gsr_insn *insn)
  * The weight of an iteration of each loop: a block counts for its innermost loop, and for outer
  * loops with sites if its own loop has none
  */
-static void weigh_loops(struct plan *pl, struct loop *list, unsigned int n_loops)
+static void weigh_loops(struct plan *pl, struct gsr_loop *list, unsigned int n_loops)
 {
 	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
 	const struct gsr_stmt *s;
 	unsigned int i, k;
 
 	pl->weight = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*pl->weight));
-	pl->innermost = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(struct loop *));
+	pl->innermost = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(struct gsr_loop *));
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (s = cfg->blocks[i].first; s; s = s == cfg->blocks[i].last ? NULL : s->next)
 			pl->weight[i] += s->kind == GSR_STMT_INSN ? weight_of(s->insn) : 0;
 	for (i = 0; i < n_loops; i++)
 		for (k = 0; k < list[i].n; k++) {
-			const struct loop **in = &pl->innermost[list[i].blocks[k]];
+			const struct gsr_loop **in = &pl->innermost[list[i].blocks[k]];
 
 			if (!*in || (*in)->n > list[i].n)
 				*in = &list[i];
 		}
 	for (i = 0; i < n_loops; i++) {
-		struct loop *l = &list[i];
+		struct gsr_loop *l = &list[i];
 
 		for (k = 0; k < l->n; k++) {
-			const struct loop *in = pl->innermost[l->blocks[k]];
+			const struct gsr_loop *in = pl->innermost[l->blocks[k]];
 
 			if (in == l)
 				l->weight += pl->weight[l->blocks[k]];
@@ -676,7 +668,7 @@ static bool needs_join(const struct plan *pl, unsigned int head)
 
 /* Why the loop cannot have a point; NULL: it can */
 static const char *no_point_reason(const struct plan *pl, const struct gsr_resume *r,
-				   const struct loop *l)
+				   const struct gsr_loop *l)
 {
 	const struct gsr_block *head = &pl->fn->graph.cfg.blocks[l->head], *join;
 	const char *reason;
@@ -700,7 +692,7 @@ static const char *no_point_reason(const struct plan *pl, const struct gsr_resum
 	return no_restart_reason(pl, join_of(pl, l->head), join->first);
 }
 
-static void add_head(const struct plan *pl, struct gsr_resume *r, const struct loop *l,
+static void add_head(const struct plan *pl, struct gsr_resume *r, const struct gsr_loop *l,
 		     uint64_t *live)
 {
 	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
@@ -710,7 +702,7 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct l
 
 	*pt = (struct gsr_point){ .at = behind_label(head),
 				  .warp = pl->warp_sync && !head->split_warp,
-				  .weight = l->weight };
+				  .weight = l->weight, .block = l->head };
 	/* a loop around others with points of their own cannot be copied */
 	for (k = 1; k < l->n; k++)
 		if ((pl->in_loop[l->blocks[k]] & HEAD) &&
@@ -741,7 +733,7 @@ static unsigned int add_join(const struct plan *pl, struct gsr_resume *r, unsign
 		if (r->points[i].is_join && r->points[i].at == at)
 			return i;
 	pt = &r->points[r->n_points++];
-	*pt = (struct gsr_point){ .at = at, .is_join = true };
+	*pt = (struct gsr_point){ .at = at, .is_join = true, .block = b };
 	if (!pl->restart)
 		memcpy(live, &pl->live.in[(size_t)b * pl->live.words],
 		       pl->live.words * sizeof(*live));
@@ -755,7 +747,7 @@ static unsigned int add_join(const struct plan *pl, struct gsr_resume *r, unsign
  * is one more barrier, but a rare one, and the loop's own barriers stay as they are. As it is a
  * barrier of all threads, no thread may be waited for by others on its way there.
  */
-static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct loop *list,
+static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const struct gsr_loop *list,
 			  unsigned int n_loops, uint64_t *live, const char **note)
 {
 	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
@@ -778,7 +770,7 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	}
 	for (i = 0; i < r->n_sites; i++) {
 		unsigned int b = block_of(cfg, r->points[i].at);
-		const struct loop *in = pl->innermost[b];
+		const struct gsr_loop *in = pl->innermost[b];
 		const char *reason = no_restart_reason(pl, b, r->points[i].at);
 
 		/* outside of loops it would not last long anyway */
@@ -817,7 +809,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	struct gsr_barrier bar;
 	const char *reason;
 	struct gsr_stmt *s;
-	struct loop *loop;
+	struct gsr_loop *loop;
 	uint64_t *live;
 
 	pl->holds_site = gsr_alloc_array(a, n + 1, sizeof(*pl->holds_site));
@@ -861,8 +853,8 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 			if (s == cfg->blocks[i].last)
 				break;
 		}
+	gsr_uniform(a, pl->fn->f, &pl->fn->graph, true);
 	if (pl->warp_sync) {
-		gsr_uniform(a, pl->fn->f, &pl->fn->graph, true);
 		find_lanes_awaited(pl);
 		find_apart_awaited(pl);
 	}
@@ -912,6 +904,8 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 		vote_at_heads(pl, r, loop, n_loops, live, note);
 	else if (r->n_points && (reason = barrier_behind_effect(pl, r)))
 		return reason;
+	if (!r->in_place)
+		gsr_find_reconvs(pl->p, pl->fn, r, loop, n_loops, pl->calls_wait);
 	r->commits = pl->restart && !r->in_place && gsr_has_effects(pl->effects);
 	if (r->commits && !*note)
 		*note = finished;

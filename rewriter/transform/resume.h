@@ -27,6 +27,29 @@ struct gsr_point {
 	 */
 	unsigned int join;
 	bool is_join;
+	unsigned int block;		/* of a loop's head, or of a join */
+	unsigned int reconv;		/* on the way out, from 1 on; 0: none */
+};
+
+/* A natural loop. It has sites if it has barriers */
+struct gsr_loop {
+	unsigned int head;
+	unsigned int *blocks, n;	/* the head first */
+	unsigned int edge;		/* head of the list of its back edges, from 1 on */
+	unsigned int sites;
+	unsigned int weight;		/* of one iteration */
+};
+
+/* A reconvergence point behind loops (reconverge.c) */
+struct gsr_reconv {
+	struct gsr_stmt *at;		/* in front of it */
+	unsigned int join;		/* number of the join behind it, 0: none */
+};
+
+/* In front of @at lanes come to a loop, and note their mask for the reconvergence point */
+struct gsr_entry {
+	struct gsr_stmt *at;
+	unsigned int reconv;		/* from 0 on */
 };
 
 /* A variable whose contents are saved: shared (one per block) or local (one per thread) */
@@ -50,6 +73,9 @@ struct gsr_resume {
 	 */
 	struct gsr_point *points;
 	unsigned int n_sites, n_points;
+	struct gsr_reconv *reconvs;
+	struct gsr_entry *entries;
+	unsigned int n_reconvs, n_entries;
 	struct gsr_saved *shared, *local;
 	unsigned int n_shared, n_local;
 	const char *dynamic;		/* a name of dynamic shared memory, or NULL */
@@ -73,6 +99,13 @@ struct gsr_resume {
 struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 				   const struct gsr_closure *c, bool early, int id, bool restart,
 				   bool *rows, const char **note);
+
+/*
+ * reconverge.c: finds the reconvergence points behind the plan's points. @calls_wait: lanes may
+ * wait in functions that the kernel calls. The graph knows which branches split a warp.
+ */
+void gsr_find_reconvs(struct gsr_pass *p, const struct gsr_fn *fn, struct gsr_resume *r,
+		    const struct gsr_loop *loops, unsigned int n_loops, bool calls_wait);
 
 /*
  * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name behind @pt->at; false:

@@ -437,6 +437,48 @@ static void restarted_instead(const char *text, size_t n)
 	gsr_rewrite_free(&rw);
 }
 
+static unsigned int count(const char *text, const char *what)
+{
+	unsigned int n = 0;
+
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+/* Where lanes that left a loop wait for those with which they came to it */
+static void reconvs(const char *text, size_t n)
+{
+	static const struct {
+		const char *kernel;
+		unsigned int reconvs, entries;
+	} expected[] = {
+		{ "search", 1, 1 },	  { "two_levels", 1, 1 },     { "out_of_both", 1, 1 },
+		{ "past_one", 1, 1 },	  { "entered_thrice", 1, 1 }, { "some_return", 0, 0 },
+	};
+	unsigned int i, n_reconvs, n_entries;
+
+	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		const struct gsr_options opts = { .size = sizeof(opts), .resumable = true,
+						  .kernel = expected[i].kernel };
+		struct gsr_rewrite rw = { 0 };
+		struct gsr_error err;
+
+		if (!ok(gsr_rewrite_ptx(text, n, &opts, &rw, &err) == GSR_OK, "%s: resumable",
+			expected[i].kernel))
+			continue;
+		n_reconvs = count(rw.ptx, "bar.warp.sync $lanes_");
+		n_entries = count(rw.ptx, "activemask.b32 $lanes_");
+		if (!ok(n_reconvs == expected[i].reconvs && n_entries == expected[i].entries,
+			"%s: %u reconvergence points, whose lanes enter at %u places",
+			expected[i].kernel, expected[i].reconvs, expected[i].entries))
+			printf("# %u, %u\n", n_reconvs, n_entries);
+		gsr_rewrite_free(&rw);
+	}
+}
+
 static void all_points(const char *path, const char *text, size_t n)
 {
 	/* barriers of any form */
@@ -496,6 +538,8 @@ static void all_points(const char *path, const char *text, size_t n)
 	if (strstr(path, "/lanes.ptx"))
 		points("lanes", text, n, lanes, sizeof(lanes) / sizeof(*lanes),
 		       GSR_RESTART_NEVER);
+	if (strstr(path, "/reconverge.ptx"))
+		reconvs(text, n);
 	if (strstr(path, "/locals.ptx"))
 		restarted_instead(text, n);
 	if (strstr(path, "/joins.ptx"))
