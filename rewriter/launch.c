@@ -72,7 +72,8 @@ void gsr_launch_order(struct gsr_launch *a, enum gsr_order order, unsigned int w
 		step = (uint64_t)1 << width;
 	}
 	a->last_counter = a->counters - 1;
-	a->fetch_least = (uint32_t)a->fetch_ns / 2;
+	/* of what took less, twice as much is nearer to fetch_ns, as sizes are rounded */
+	a->fetch_least = (uint32_t)(a->fetch_ns * 2 / 3);
 	a->fetch_most = 2 * (uint32_t)a->fetch_ns;
 	a->each = (float)total / (float)a->counters;
 	a->ahead = -3 * (float)a->workers / (float)a->counters;
