@@ -15,6 +15,10 @@
 
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 struct gi_hot gi_hot = { .generation = 1 };
+
+/* The first client lies on the page of gi_hot, as programs on one GPU have no other. .data: @dev */
+static struct gi_client first = { .dev = -1 };
+static bool first_taken;	/* gi_lock; also by a process that this one was forked from */
 bool (*gi_client_made)(struct gi_client *c);
 
 static struct gi_client *clients;
@@ -204,9 +208,10 @@ struct gi_client *gi_client_begin(CUdevice dev)
 
 	if (find_in_list(clients, dev) || find_in_list(clients_begun, dev))
 		return NULL;
-	c = aligned_alloc(_Alignof(struct gi_client), sizeof(*c));
+	c = first_taken ? aligned_alloc(_Alignof(struct gi_client), sizeof(*c)) : &first;
 	if (!c)
 		return NULL;
+	first_taken = true;
 	memset(c, 0, sizeof(*c));
 	c->dev = dev;
 	pthread_mutex_init(&c->lock, NULL);

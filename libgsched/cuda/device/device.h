@@ -152,8 +152,10 @@ struct gi_hot {
 	 * would get in a group with a priority
 	 */
 	_Atomic int raised, unraised;
-	/* gi_real.cuCtxGetCurrent, valid once @begun is set */
-	CUresult (*current)(CUcontext *context);
+	/* what a direct launch calls, of gi_real; valid once @begun is set */
+	__typeof__(gi_real.cuCtxGetCurrent) current;
+	__typeof__(gi_real.cuLaunchKernel) launch_kernel;
+	__typeof__(gi_real.cuLaunchKernelEx) launch_kernel_ex;
 } __attribute__((aligned(64)));
 
 extern struct gi_hot gi_hot;

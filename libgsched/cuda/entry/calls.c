@@ -49,8 +49,8 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigne
 
 	if (!c)
 		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
-	return gi_direct_end(c, gi_real.cuLaunchKernel(fn, gx, gy, gz, bx, by, bz, shared, stream,
-						       params, extra));
+	return gi_direct_end(c, gi_hot.launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream,
+						     params, extra));
 }
 
 CUresult cuLaunchKernel_ptsz(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz,
@@ -95,7 +95,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **pa
 						 GI_BY_STREAM : GI_BY_LAUNCH);
 
 	if (c)
-		return gi_direct_end(c, gi_real.cuLaunchKernelEx(config, fn, params, extra));
+		return gi_direct_end(c, gi_hot.launch_kernel_ex(config, fn, params, extra));
 	GI_ENTER();
 	if (!config)
 		return gi_real.cuLaunchKernelEx(config, fn, params, extra);

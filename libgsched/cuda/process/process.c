@@ -113,6 +113,8 @@ static void begin_once(void)
 	};
 	found = gi_driver();
 	gi_hot.current = gi_real.cuCtxGetCurrent;
+	gi_hot.launch_kernel = gi_real.cuLaunchKernel;
+	gi_hot.launch_kernel_ex = gi_real.cuLaunchKernelEx;
 	__atomic_store_n(&gi_hot.begun, found, __ATOMIC_RELEASE);
 }
 
