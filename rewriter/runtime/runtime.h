@@ -76,9 +76,9 @@ extern const char gsr_converge_and_sync[];	/* a format: %d is the barrier */
 extern const char gsr_find_me[], gsr_find_part[];	/* formats for own.c */
 
 /*
- * suspend.c, for resumable twins: what a thread knows at the start of the body; the checks at resume
- * points; taking a suspended block-task; the record of a new one; and the meeting with saving and
- * restoring
+ * suspend.c, for resumable twins: what a thread knows at the start of the body; the checks at
+ * resume points; taking a suspended block-task; the record of a new one; and the meeting with
+ * saving and restoring
  */
 unsigned int gsr_resume_start(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			      const struct gsr_resume *r);

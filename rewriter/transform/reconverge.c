@@ -239,7 +239,7 @@ void gsr_find_reconvs(struct gsr_pass *p, const struct gsr_fn *fn, struct gsr_re
 	at = gsr_alloc_array(p->scratch, n_loops + 1, sizeof(*at));
 	r->reconvs = gsr_alloc_array(p->arena, RECONVS_MAX, sizeof(*r->reconvs));
 	r->entries = gsr_alloc_array(p->arena, n_loops + 1, sizeof(*r->entries));
-	/* at a join lanes meet anyway; code in front of a loop's check may be moved with the loop */
+	/* at a join lanes meet anyway; what is in front of a loop's check may be moved with it */
 	for (i = r->n_sites; i < r->n_points; i++)
 		taken[r->points[i].block] = 1;
 	for (i = 0; i < n_loops; i++)

@@ -333,7 +333,8 @@ static void weigh_loops(struct plan *pl, struct gsr_loop *list, unsigned int n_l
 	unsigned int i, k;
 
 	pl->weight = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(*pl->weight));
-	pl->innermost = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1, sizeof(struct gsr_loop *));
+	pl->innermost = gsr_alloc_array(pl->p->scratch, cfg->n_blocks + 1,
+					sizeof(*pl->innermost));
 	for (i = 0; i < cfg->n_blocks; i++)
 		for (s = cfg->blocks[i].first; s; s = s == cfg->blocks[i].last ? NULL : s->next)
 			pl->weight[i] += s->kind == GSR_STMT_INSN ? weight_of(s->insn) : 0;
