@@ -111,6 +111,53 @@ static void clients(void)
 	close(c.s);
 }
 
+/* Reads what is in the pipe; NUL-terminated */
+static void drain(int fd, char *text, size_t size)
+{
+	size_t n = 0;
+	ssize_t got;
+
+	while (n < size - 1 && (got = read(fd, text + n, size - 1 - n)) > 0)
+		n += (size_t)got;
+	text[n] = '\0';
+}
+
+/* Whoever reads the log has stopped, and the pipe is full. */
+static void full_log(void)
+{
+	int log[2], err = dup(STDERR_FILENO), i, lost = 0;
+	struct peer_client c;
+	char text[1 << 17], *status;
+
+	if (pipe2(log, O_NONBLOCK | O_CLOEXEC) || err < 0)
+		exit(1);
+	while (write(log[1], "full\n", 5) == 5)
+		;
+	fcntl(log[1], F_SETFL, 0);
+	dup2(log[1], STDERR_FILENO);
+	daemon_start("--device", DEVICE, "--log-level", "debug", NULL);
+	dup2(err, STDERR_FILENO);
+	for (i = 0; i < 20; i++) {
+		attach(&c, 0);
+		detach(&c);
+	}
+	status = status_text();
+	ok(status && *status, "the log's pipe is full: gschedd serves");
+	free(status);
+	drain(log[0], text, sizeof(text));
+	ok(!strstr(text, "gschedd"), "nothing could be written");
+	attach(&c, 0);
+	detach(&c);
+	is(daemon_stop(SIGTERM), 0, "and ends");
+	drain(log[0], text, sizeof(text));
+	ok(sscanf(text, "gschedd: warning: %d messages were lost", &lost) == 1 && lost > 0,
+	   "once it is read again, the log says how many messages were lost");
+	ok(strstr(text, "\ngschedd: "), "and has later ones");
+	close(log[0]);
+	close(log[1]);
+	close(err);
+}
+
 static void signals(void)
 {
 	struct gsched_info info = { .size = sizeof(info) };
@@ -281,6 +328,7 @@ int main(void)
 	signal(SIGINT, SIG_DFL);
 	sockets();
 	clients();
+	full_log();
 	signals();
 	no_descriptors();
 	bad_options();
