@@ -9,13 +9,18 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "gsrewrite.h"
+
+#define PATIENCE_S	10	/* a renderer's kernels of 100 000 lines take minutes */
 
 extern char **environ;
 
@@ -54,11 +59,22 @@ static bool target_of(const char *ptx, char *out, size_t size)
 	return true;
 }
 
-/* Reads a descriptor to its end; malloc'd and NUL-terminated */
-static char *read_all(int fd)
+static int64_t now_ms(void)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Reads to the end, or for PATIENCE_S at most: *@late; malloc'd and NUL-terminated */
+static char *read_all(int fd, bool *late)
+{
+	const int64_t until = now_ms() + PATIENCE_S * 1000;
+	struct pollfd in = { .fd = fd, .events = POLLIN };
 	char *text = NULL, *grown;
 	size_t size = 0, room = 0;
+	int64_t left;
 	ssize_t n;
 
 	do {
@@ -69,7 +85,9 @@ static char *read_all(int fd)
 				break;
 			text = grown;
 		}
-		n = read(fd, text + size, room - size - 1);
+		left = until - now_ms();
+		*late = left <= 0 || !poll(&in, 1, (int)left);
+		n = *late ? 0 : read(fd, text + size, room - size - 1);
 		size += n > 0 ? (size_t)n : 0;
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (text)
@@ -77,8 +95,8 @@ static char *read_all(int fd)
 	return text;
 }
 
-/* Runs ptxas. Its output and exit status; NULL: it could not be run */
-static char *run_ptxas(const char *path, const char *target, int *status)
+/* Runs ptxas. Its output and exit status; *@late: it was ended; NULL: it could not be run */
+static char *run_ptxas(const char *path, const char *target, int *status, bool *late)
 {
 	char arch[64];
 	char *const argv[] = { (char *)"ptxas", (char *)"-v", arch, (char *)path, (char *)"-o",
@@ -99,7 +117,9 @@ static char *run_ptxas(const char *path, const char *target, int *status)
 	if (!posix_spawnp(&pid, "ptxas", &actions, NULL, argv, environ)) {
 		close(pipes[1]);
 		pipes[1] = -1;
-		log = read_all(pipes[0]);
+		log = read_all(pipes[0], late);
+		if (*late)
+			kill(pid, SIGKILL);
 		while (waitpid(pid, status, 0) < 0 && errno == EINTR)
 			;
 		/* some implementations of posix_spawnp() report a missing program only so */
@@ -121,7 +141,7 @@ static bool count_by_ptxas(const char *ptx, const char *const *kernels, unsigned
 {
 	const char *dir = getenv("TMPDIR");
 	char path[4096], target[32], *log;
-	bool written;
+	bool written, late = false;
 	unsigned int i;
 	int fd, status = -1;
 	FILE *f;
@@ -141,13 +161,15 @@ static bool count_by_ptxas(const char *ptx, const char *const *kernels, unsigned
 	}
 	written = fputs(ptx, f) >= 0;
 	written &= fclose(f) == 0;
-	log = written ? run_ptxas(path, target, &status) : NULL;
+	log = written ? run_ptxas(path, target, &status, &late) : NULL;
 	unlink(path);
 	if (!log)
 		return false;
 	for (i = 0; i < n; i++)
 		out[i] = count_in_log(log, kernels[i]);
-	if (status)
+	if (late)
+		snprintf(why, size, "ptxas takes longer than %d s", PATIENCE_S);
+	else if (status)
 		snprintf(why, size, "ptxas refuses the PTX: %.*s", (int)strcspn(log, "\n"), log);
 	free(log);
 	return true;

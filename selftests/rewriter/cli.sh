@@ -37,6 +37,13 @@ if command -v ptxas >/dev/null; then
 		grep -q '^registers of originals: ptxas refuses the PTX: .*frobnicate'
 	ok $? "an original that the assembler refuses: said so"
 fi
+# an assembler that takes minutes is not waited for
+printf '#!/bin/sh\nexec sleep 300\n' >"$tmp/bin/ptxas"
+chmod +x "$tmp/bin/ptxas"
+PATH=$tmp/bin:$PATH timeout 60 "$rewrite" "$corpus/grids.sm_90.ptx" --explain |
+	grep -q '^registers of twins: ptxas takes longer than 10 s'
+ok $? "an assembler that takes long: said so"
+rm "$tmp/bin/ptxas"
 # what waits for the whole grid can never give up some blocks
 printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()
 {\n\t.reg .u32 r;\n\tmov.u32 r, %%envreg2;\n\tret;\n}\n' >"$tmp/grid.ptx"
