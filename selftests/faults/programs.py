@@ -134,6 +134,13 @@ class Program:
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.Signals[fault_signal])
 
+    def is_connected(self):
+        """It has a context, and thus the arbiter's page; or it has ended."""
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{self.process.pid}/maps", encoding="utf-8", errors="replace") as f:
+                return self.process.poll() is not None or "/memfd:gsched-arbiter" in f.read()
+        return True
+
     def finish(self, until):
         try:
             self.process.wait(max(0, until - time.monotonic()))
