@@ -143,7 +143,8 @@ struct gsr_launch {
 	/* block-tasks of each counter; -3 workers / counters */
 	float each, ahead;
 	uint32_t half_column;	/* bits of a float: half of the rows of a column; 0: no columns */
-	uint32_t pad;
+	/* clocks of an SM between two reads of the relay in the middle of a block-task, at least */
+	uint32_t poll_clocks;
 };
 
 /* The same in all launches of a task, but for GSR_LAUNCH_NO_WINDOW and GSR_LAUNCH_WHOLE */

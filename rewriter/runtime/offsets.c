@@ -27,6 +27,7 @@ static __attribute__((used)) void offsets(void)
 	VALUE("launch.grid.z", offsetof(struct gsr_launch, grid[2]));
 	FIELD(launch, weight);
 	FIELD(launch, poll_quarter);
+	FIELD(launch, poll_clocks);
 	FIELD(launch, fetch_least);
 	FIELD(launch, fetch_ns);
 	FIELD(launch, workers);

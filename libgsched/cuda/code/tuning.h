@@ -16,6 +16,12 @@
 /* consecutive launches that show that a client uses such streams */
 #define GI_PRIORITISED		32
 #define GI_POLL_NS		2000
+/*
+ * Clocks between two reads of the relay by a worker in the middle of a block-task. All workers read
+ * one line of the L2 cache, which serves one read in 1.4 ns (H200): with so many clocks for each of
+ * them it is busy for a third of the time.
+ */
+#define GI_POLL_CLOCKS(workers)	(GI_POLL_NS + 8 * (workers))
 /* A fetch costs a worker about 0.7 us (H200), and eviction waits until its block-tasks end */
 #define GI_FETCH_NS		25000
 #define GI_FETCH_MAX		256
