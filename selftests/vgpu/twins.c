@@ -609,7 +609,8 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 		.control = (uintptr_t)s.control, .window = (uintptr_t)&s.window,
 		.stat = (uintptr_t)&s.stat,
 		.grid = { t->grid[0], t->grid[1], t->grid[2] }, .seq = SEQ, .weight = s.weight,
-		.poll_quarter = 1 + roll(roll(2) ? 75 : 1250), .poll_clocks = roll(2) ? 0 : roll(3000),
+		.poll_quarter = 1 + roll(roll(2) ? 75 : 1250),
+		.poll_clocks = roll(2) ? 0 : roll(3000),
 		.fetch_ns = 1000 + roll(20000), .fetch_max = 1 + roll(16), .workers = workers,
 		.flags = (modes ? any_mode() : 0) | (roll(10) ? 0 : GSR_LAUNCH_NO_WINDOW) |
 			 (roll(3) ? 0 : GSR_LAUNCH_TOGETHER),

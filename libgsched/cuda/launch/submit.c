@@ -352,7 +352,8 @@ static void fill_slot(struct gi_client *c, struct gi_ctx *cx, struct gi_slot *s,
 			s->arg.save_sms = c->sms;
 		}
 	}
-	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits), gi_block_ns(s->shape));
+	gi_order(&s->arg, s->arg.ranges || (s->form && s->form->kernel.waits),
+		 gi_block_ns(s->shape));
 	s->submitted = false;
 	s->retires_at_launch = !s->form && s->fn &&
 			       atomic_load_explicit(&s->fn->is_primary, memory_order_relaxed);
