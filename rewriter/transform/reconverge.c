@@ -196,7 +196,7 @@ static void lead_to(struct gsr_resume *r, const struct gsr_loop *l, unsigned int
 
 /* A reconvergence point in @block, for those of @loops that have theirs there. @at: by loop */
 static void add_reconv(struct finder *g, unsigned int block, const struct gsr_loop *loops,
-		     unsigned int n_loops, const unsigned int *at)
+		       unsigned int n_loops, const unsigned int *at)
 {
 	struct gsr_resume *r = g->r;
 	unsigned int i, had = r->n_entries;

@@ -105,7 +105,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
  * wait in functions that the kernel calls. The graph knows which branches split a warp.
  */
 void gsr_find_reconvs(struct gsr_pass *p, const struct gsr_fn *fn, struct gsr_resume *r,
-		    const struct gsr_loop *loops, unsigned int n_loops, bool calls_wait);
+		      const struct gsr_loop *loops, unsigned int n_loops, bool calls_wait);
 
 /*
  * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name behind @pt->at; false:

@@ -16,7 +16,10 @@
 pthread_mutex_t gi_lock = PTHREAD_MUTEX_INITIALIZER;
 struct gi_hot gi_hot = { .generation = 1 };
 
-/* The first client lies on the page of gi_hot, as programs on one GPU have no other. .data: @dev */
+/*
+ * The first client, and mostly the only one, lies on the page of gi_hot: in .data, as it is not all
+ * zeros
+ */
 static struct gi_client first = { .dev = -1 };
 static bool first_taken;	/* gi_lock; also by a process that this one was forked from */
 bool (*gi_client_made)(struct gi_client *c);
