@@ -188,6 +188,27 @@ static CUresult load(const char *ptx, unsigned int cap, CUmodule *out, char *log
 	return rc;
 }
 
+/* The same by the linker, which compiles without holding up the context's other calls */
+static CUresult load_linked(const char *ptx, unsigned int cap, CUmodule *out)
+{
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)(uintptr_t)cap, *code;
+	CUlinkState state;
+	size_t size;
+	CUresult rc = cuLinkCreate(cap ? 1 : 0, &option, &value, &state);
+
+	if (rc)
+		return rc;
+	rc = cuLinkAddData(state, CU_JIT_INPUT_PTX, (void *)ptx, strlen(ptx) + 1, "twins", 0, NULL,
+			   NULL);
+	if (!rc)
+		rc = cuLinkComplete(state, &code, &size);
+	if (!rc)
+		rc = cuModuleLoadData(out, code);
+	cuLinkDestroy(state);
+	return rc;
+}
+
 static int attribute(CUfunction f, CUfunction_attribute what)
 {
 	int v = 0;
@@ -326,11 +347,11 @@ static bool share(CUmodule twins, struct gpu_pair *out, struct gpu_report *r)
 	return missing && !rc && room == size && !variable;
 }
 
-static bool load_twin(const char *twins, const struct test_launch *t, struct gpu_pair *out,
-		      struct gpu_report *r)
+static bool load_twin(const char *twins, const struct test_launch *t, const struct gpu_options *o,
+		      struct gpu_pair *out, struct gpu_report *r)
 {
 	const size_t dynamic = gsr_dynamic_shared(out->desc, t->dynamic);
-	char log[1024], symbol[256];
+	char log[1024] = "", symbol[256];
 	int sm_regs = 0, sm_threads = 0;
 	unsigned int cap;
 	CUfunction capped = NULL;
@@ -338,7 +359,7 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	CUresult rc;
 
 	r->load_ns[1] = now_ns();
-	rc = load(twins, 0, &module, log, sizeof(log));
+	rc = o->link ? load_linked(twins, 0, &module) : load(twins, 0, &module, log, sizeof(log));
 	r->load_ns[1] = now_ns() - r->load_ns[1];
 	out->twins = module;
 	snprintf(symbol, sizeof(symbol), "%s" GSR_SUFFIX, t->kernel);
@@ -356,7 +377,9 @@ static bool load_twin(const char *twins, const struct test_launch *t, struct gpu
 	cuDeviceGetAttribute(&sm_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0);
 	cap = gi_register_cap((unsigned int)r->regs[0], (unsigned int)sm_regs,
 			      (unsigned int)sm_threads);
-	if (r->per_sm[1] < r->per_sm[0] && !load(twins, cap, &out->capped, log, sizeof(log)) &&
+	if (r->per_sm[1] < r->per_sm[0] &&
+	    !(o->link ? load_linked(twins, cap, &out->capped) :
+			load(twins, cap, &out->capped, log, sizeof(log))) &&
 	    share(out->capped, out, r) && !get_function(&capped, out->capped, symbol, dynamic) &&
 	    per_sm(capped, t, dynamic) >= r->per_sm[0] &&
 	    attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
@@ -427,7 +450,7 @@ bool gpu_load(const char *path, const struct test_launch *t, const struct gpu_op
 	if (good) {
 		measure(out->original, 0, t, t->dynamic, r);
 		dump(o, t->kernel, GSR_SUFFIX, out->rw.ptx);
-		good = load_twin(out->rw.ptx, t, out, r);
+		good = load_twin(out->rw.ptx, t, o, out, r);
 	}
 	free(text);
 	return good;

@@ -25,7 +25,7 @@ static const char usage[] =
 	"[--sanitizer [--tool T]] [--rounds N]\n"
 	"                  [--limit-by rank|worker] [--static]\n"
 	"                  [--seed S] [--kernel NAME] [--scale N] [--arch N] [--pairs N] "
-	"[--target-ms N] [--all-workers]\n"
+	"[--target-ms N] [--all-workers] [--link]\n"
 	"                  [--fetch-ns N] [--order strict|stripes]\n"
 	"                  [--table FILE] [--json FILE] [--timeout SECONDS] [--corpus DIR] [--dump "
 	"DIR] [--list]\n"
@@ -53,6 +53,7 @@ static const char usage[] =
 	"  --arch N     PTX for sm_N at most, though the device takes better\n"
 	"  --pairs N    of timings (40)\n"
 	"  --all-workers  time as many workers as fit, and not as many as are fastest\n"
+	"  --link       compile the twins by cuLinkComplete(), not by loading them\n"
 	"  --fetch-ns N  aim at so much work in a fetch, in place of the interposer's choice\n"
 	"  --order O    of block-tasks: strict or stripes, likewise; not for kernels that may "
 	"wait\n"
@@ -364,6 +365,10 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(a, "--all-workers")) {
 			o.tune = false;
+			continue;
+		}
+		if (!strcmp(a, "--link")) {
+			o.link = true;
 			continue;
 		}
 		if (!strcmp(a, "--restart")) {

@@ -38,6 +38,7 @@ struct gpu_options {
 	int order;
 	bool simulated;			/* the device */
 	bool tune;			/* the number of workers, before that is measured */
+	bool link;			/* compile twins by cuLinkComplete() */
 };
 
 /* What the twin costs: original and twin side by side */
