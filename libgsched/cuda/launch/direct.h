@@ -54,14 +54,11 @@ gi_need_not_report(const struct gi_client *c, uint32_t flags, enum gi_priority b
 }
 
 static GI_INLINE bool
-gi_may_be_direct(const struct gi_client *c, uint32_t not, enum gi_priority by)
+gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum gi_priority by)
 {
-	const struct gsched_arb_header *h = &c->arb->header;
-	const uint32_t flags = gi_load(&h->flags);
-
 	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) ||
 	    !gi_need_not_report(c, flags, by) ||
-	    gi_time_share(h) < GSCHED_SHARE_ALL)
+	    gi_time_share(&c->arb->header) < GSCHED_SHARE_ALL)
 		return false;
 	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
 }
@@ -69,7 +66,7 @@ gi_may_be_direct(const struct gi_client *c, uint32_t not, enum gi_priority by)
 /*
  * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. NULL: the
  * launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
- * c->unpaced until the call returns, and the arbiter's flags are checked again after counting it.
+ * c->unpaced until the call returns, and the arbiter's flags must be the same after counting it.
  * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
  */
 static GI_INLINE struct gi_client *
@@ -77,6 +74,7 @@ gi_direct_begin(uint32_t not, enum gi_priority by)
 {
 	struct gi_client *c;
 	CUcontext handle;
+	uint32_t flags;
 
 	if (!__atomic_load_n(&gi_hot.begun, __ATOMIC_ACQUIRE) ||
 	    atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) ||
@@ -89,18 +87,20 @@ gi_direct_begin(uint32_t not, enum gi_priority by)
 	 */
 	if (!c || atomic_load_explicit(&c->gone, memory_order_relaxed) ||
 	    atomic_load_explicit(&c->exiting, memory_order_relaxed) ||
-	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable ||
-	    !gi_may_be_direct(c, not, by))
+	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable)
+		return NULL;
+	flags = gi_load(&c->arb->header.flags);
+	if (!gi_may_be_direct(c, flags, not, by))
 		return NULL;
 	if (gi_hot.current(&handle) || handle != gi_last.handle ||
 	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
 		return NULL;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (!gi_may_be_direct(c, not, by)) {
+	if (gi_load(&c->arb->header.flags) != flags) {
 		atomic_fetch_sub(&c->unpaced, 1);
 		return NULL;
 	}
-	if (gi_load(&c->arb->header.flags) & GI_TRACKED)
+	if (flags & GI_TRACKED)
 		atomic_fetch_add(&c->untracked, 1);
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 	return c;
