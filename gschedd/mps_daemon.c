@@ -328,6 +328,13 @@ static void daemon_start(struct mps_daemon *d)
 		set_state(d, MPS_STARTING, now_ns() + opt.mps_wait_s * SEC);
 }
 
+static void tell_deaf(struct mps_daemon *d)
+{
+	snprintf(d->reason, sizeof(d->reason),
+		 "does not accept connections at %s/control after %u s", d->id.pipe,
+		 opt.mps_wait_s);
+}
+
 static void timer_ready(struct source *src, uint32_t events)
 {
 	struct mps_daemon *d = container_of(src, struct mps_daemon, timer);
@@ -346,9 +353,7 @@ static void timer_ready(struct source *src, uint32_t events)
 		list_for_each_entry(w, &d->waiters, node)
 			due |= w->deadline <= now && w->deadline + PROBE_NS >= d->due;
 	if (d->state == MPS_STARTING && due) {
-		snprintf(d->reason, sizeof(d->reason),
-			 "does not accept connections at %s/control after %u s", d->id.pipe,
-			 opt.mps_wait_s);
+		tell_deaf(d);
 		answer_waiters(d, ETIMEDOUT);
 		daemon_end(d, true);
 	} else if (d->state == MPS_READY && due) {
@@ -373,10 +378,15 @@ static void timer_ready(struct source *src, uint32_t events)
 		if (has_programs(d))
 			daemon_start(d);
 	}
-	list_for_each_entry_safe(w, next, &d->waiters, node)
-		if (w->deadline <= now)
-			answer_waiter(w, d, ETIMEDOUT, *d->reason ? d->reason :
-				      "the one before it takes too long to end");
+	list_for_each_entry_safe(w, next, &d->waiters, node) {
+		if (w->deadline > now)
+			continue;
+		/* its time began before the daemon's, as that took long to start */
+		if (d->state == MPS_STARTING)
+			tell_deaf(d);
+		answer_waiter(w, d, ETIMEDOUT, *d->reason ? d->reason :
+			      "the one before it takes too long to end");
+	}
 	arm_timer(d);
 }
 
