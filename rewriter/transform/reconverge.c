@@ -23,37 +23,28 @@ struct finder {
 	struct gsr_resume *r;
 	bool calls_wait;
 	unsigned int *stack;
-	/* by block */
-	unsigned int *seen;		/* number of the walk that came here last */
-	unsigned char *passable;	/* 0: not known yet */
+	unsigned int *seen;		/* by block: number of the walk that came here last */
 	unsigned int walk;
 };
-
-enum { WAITS_NOT = 1, MAY_WAIT };
 
 static bool may_wait(const struct finder *g, const struct gsr_insn *insn)
 {
 	struct gsr_barrier b;
 
-	return gsr_barrier_of(g->fn->f, insn, &b) || gsr_mask_of(insn) ||
+	return gsr_barrier_of(g->fn->f, insn, &b) || gsr_needs_lanes(insn) ||
 	       gsr_may_wait(insn) != GSR_WAIT_NONE || insn->op == GSR_OP_ATOM ||
-	       (insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX) ||
 	       (insn->op == GSR_OP_CALL && g->calls_wait);
 }
 
 /* Lanes that run the block wait for no other: neither in it nor for what another does behind it */
-static bool passable(struct finder *g, unsigned int b)
+static bool passable(const struct finder *g, const struct gsr_block *b)
 {
-	const struct gsr_block *block = &g->cfg->blocks[b];
 	const struct gsr_stmt *s;
 
-	if (!g->passable[b]) {
-		g->passable[b] = WAITS_NOT;
-		for (s = block->first; s; s = s == block->last ? NULL : s->next)
-			if (s->kind == GSR_STMT_INSN && may_wait(g, s->insn))
-				g->passable[b] = MAY_WAIT;
-	}
-	return g->passable[b] == WAITS_NOT;
+	for (s = b->first; s; s = s == b->last ? NULL : s->next)
+		if (s->kind == GSR_STMT_INSN && may_wait(g, s->insn))
+			return false;
+	return true;
 }
 
 /* Marks what is reached from @from without passing @end; false: lanes may wait there */
@@ -70,7 +61,7 @@ static bool mark_region(struct finder *g, unsigned int from, unsigned int end)
 		unsigned int b = g->stack[--n];
 		const struct gsr_block *block = &g->cfg->blocks[b];
 
-		fine &= passable(g, b);
+		fine &= passable(g, block);
 		for (k = 0; k < block->n_succ; k++) {
 			unsigned int to = block->succ[k];
 
@@ -124,17 +115,6 @@ static bool falls_in(const struct finder *g, unsigned int head)
 		if (b->succ[k] == head)
 			return true;
 	return false;
-}
-
-static struct gsr_stmt *start_of(const struct gsr_block *b)
-{
-	struct gsr_stmt *s = b->first;
-
-	if (s->kind != GSR_STMT_LABEL)
-		return s;
-	while (s != b->last && s->next && s->next->kind == GSR_STMT_DIRECTIVE)
-		s = s->next;
-	return s->next;
 }
 
 /*
@@ -214,7 +194,7 @@ static void add_reconv(struct finder *g, unsigned int block, const struct gsr_lo
 			};
 	if (r->n_entries == had)
 		return;
-	r->reconvs[r->n_reconvs].at = start_of(&g->cfg->blocks[block]);
+	r->reconvs[r->n_reconvs].at = gsr_start_of(&g->cfg->blocks[block]);
 	for (i = 0; i < n_loops; i++)
 		if (at[i] == block)
 			lead_to(r, &loops[i], r->n_reconvs);
@@ -234,7 +214,6 @@ void gsr_find_reconvs(struct gsr_pass *p, const struct gsr_fn *fn, struct gsr_re
 		return;
 	g.stack = gsr_alloc_array(p->scratch, n + 1, sizeof(*g.stack));
 	g.seen = gsr_alloc_array(p->scratch, n + 1, sizeof(*g.seen));
-	g.passable = gsr_alloc(p->scratch, n + 1);
 	taken = gsr_alloc(p->scratch, n + 1);
 	at = gsr_alloc_array(p->scratch, n_loops + 1, sizeof(*at));
 	r->reconvs = gsr_alloc_array(p->arena, RECONVS_MAX, sizeof(*r->reconvs));

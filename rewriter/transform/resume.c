@@ -508,6 +508,11 @@ static struct gsr_stmt *behind_label(const struct gsr_block *b)
 	return s;
 }
 
+struct gsr_stmt *gsr_start_of(const struct gsr_block *b)
+{
+	return b->first->kind == GSR_STMT_LABEL ? behind_label(b)->next : b->first;
+}
+
 /*
  * Finds the blocks where a thread must not stop, because others may wait for it at a barrier with a
  * thread count: those from which it can reach such a barrier. A path is fine if it passes a plain
@@ -548,8 +553,7 @@ static void find_awaited(struct plan *pl)
 		}
 }
 
-/* Do lanes of a warp execute it together? Matrix instructions exchange data among all lanes. */
-static bool needs_lanes(const struct gsr_insn *insn)
+bool gsr_needs_lanes(const struct gsr_insn *insn)
 {
 	return gsr_mask_of(insn) || (insn->op >= GSR_OP_WMMA && insn->op <= GSR_OP_MOVMATRIX);
 }
@@ -579,7 +583,7 @@ static void find_lanes_awaited(struct plan *pl)
 		     s = s == cfg->blocks[i].last ? NULL : s->next) {
 			if (s->kind != GSR_STMT_INSN)
 				continue;
-			waits |= needs_lanes(s->insn) ||
+			waits |= gsr_needs_lanes(s->insn) ||
 				 (s->insn->op == GSR_OP_CALL && pl->calls_wait);
 			through[i] = !is_site(pl->fn->f, s) || s->insn->guard;
 		}
@@ -621,7 +625,7 @@ static void find_apart_awaited(struct plan *pl)
 				continue;
 			pl->no_joins |= is_site(pl->fn->f, s) && (apart || s->insn->guard);
 			pl->apart_awaited[i] |=
-				apart && (needs_lanes(s->insn) ||
+				apart && (gsr_needs_lanes(s->insn) ||
 					  (s->insn->op == GSR_OP_CALL && pl->calls_wait));
 		}
 		if (pl->apart_awaited[i])
@@ -725,9 +729,7 @@ static unsigned int add_join(const struct plan *pl, struct gsr_resume *r, unsign
 			     uint64_t *live)
 {
 	unsigned int b = join_of(pl, head), i;
-	const struct gsr_block *join = &pl->fn->graph.cfg.blocks[b];
-	struct gsr_stmt *at = join->first->kind == GSR_STMT_LABEL ? behind_label(join)->next :
-								    join->first;
+	struct gsr_stmt *at = gsr_start_of(&pl->fn->graph.cfg.blocks[b]);
 	struct gsr_point *pt;
 
 	for (i = r->n_sites; i < r->n_points; i++)

@@ -100,6 +100,11 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 				   const struct gsr_closure *c, bool early, int id, bool restart,
 				   bool *rows, const char **note);
 
+/* Do lanes of a warp execute it together? Matrix instructions exchange data among all lanes. */
+bool gsr_needs_lanes(const struct gsr_insn *insn);
+/* The statement behind a block's label */
+struct gsr_stmt *gsr_start_of(const struct gsr_block *b);
+
 /*
  * reconverge.c: finds the reconvergence points behind the plan's points. @calls_wait: lanes may
  * wait in functions that the kernel calls. The graph knows which branches split a warp.
