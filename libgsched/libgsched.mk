@@ -30,10 +30,24 @@ $(B)/obj/libgsched/cuda/entry/trampoline.o: libgsched/cuda/entry/symbols.def
 
 LIBS += $(B)/lib/gsched/libcuda.so.1
 
-$(B)/lib/gsched/libcuda.so.1: $(CUDA_OBJS) $(B)/lib/libgsr.a libgsched/cuda/entry/libcuda.map
+$(B)/lib/gsched/libcuda.so.1: $(B)/obj/libgsched/cuda/entry/calls.o
+$(B)/lib/gsched/libcuda.so.1 $(B)/bench/bypass/libcuda.so.1: $(filter-out %/entry/calls.o,$(CUDA_OBJS)) \
+		$(B)/lib/libgsr.a libgsched/cuda/entry/libcuda.map
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=libgsched/cuda/entry/libcuda.map -Wl,-z,now \
-		-Wl,-Bsymbolic -o $@ $(CUDA_OBJS) $(B)/lib/libgsr.a -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lm -lpthread -ldl
+		-Wl,-Bsymbolic -o $@ $(filter %.o %.a,$^) -Wl,-Bstatic -llz4 -lzstd -Wl,-Bdynamic -lm -lpthread -ldl
+
+# The same with a switch, for selftests/bench/cost --bypass: its launches are functions of other names
+PROGS += $(B)/bench/bypass/libcuda.so.1
+BYPASSED := $(B)/obj/libgsched/cuda/entry/bypassed.o
+BYPASS_OBJS := $(call objs,selftests/bench/bypass.c) $(BYPASSED)
+$(BYPASS_OBJS): CPPFLAGS += -Ilibgsched/cuda
+$(BYPASSED): CPPFLAGS += $(foreach f,cuLaunchKernel cuLaunchKernelEx cuGraphLaunch,-D$(f)=gsched_$(f))
+$(BYPASSED): libgsched/cuda/entry/calls.c
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/bench/bypass/libcuda.so.1: $(BYPASS_OBJS)
 
 # Empty: programs that open the driver by this name get it, and by it the interposer (entry/open.c).
 LIBS += $(B)/lib/gsched/libcuda.so

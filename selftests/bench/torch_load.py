@@ -5,16 +5,21 @@
 Loads and warms up, prints {"ready": true}, waits until the file --start exists, and works until
 SIGTERM. The log has a line "start_ns took_ns" (CLOCK_MONOTONIC) for each request or step; in an open
 loop the request's arrival follows. Role "turns": for each line with a number, so many steps; it
-prints how many ns they took, and after how many the last one was with the driver.
+prints how many ns they took, and after how many the last one was with the driver. Role "bypass":
+steps in pairs, one with gsched and one that bypasses it (bypass.c), for --seconds; it prints how
+many launches a step has, and of each step what "turns" prints.
 """
 
 import argparse
 import collections
+import ctypes
 import gc
 import json
+import mmap
 import os
 import random
 import signal
+import struct
 import sys
 import time
 
@@ -157,6 +162,32 @@ def pause():
     return lambda: time.sleep(0.002)
 
 
+def empty_kernels():
+    """A hundred launches by the driver's API, without PyTorch; as the CUDA runtime finds it."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    launch, context, module, kernel = (ctypes.c_void_p() for _ in range(4))
+    ptx = b".version 6.0\n.target sm_50\n.address_size 64\n.entry nothing() { ret; }\n"
+
+    def ok(rc):
+        assert rc == 0, rc
+
+    ok(cuda.cuInit(0))
+    ok(cuda.cuGetProcAddress_v2(b"cuLaunchKernel", ctypes.byref(launch), 12000, 0, None))
+    ok(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+    ok(cuda.cuCtxSetCurrent(context))
+    ok(cuda.cuModuleLoadData(ctypes.byref(module), ptx))
+    ok(cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"nothing"))
+    words = [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3]
+    launch = ctypes.CFUNCTYPE(ctypes.c_int, *words)(launch.value)
+
+    def call():
+        for _ in range(100):
+            ok(launch(kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None))
+        ok(cuda.cuCtxSynchronize())
+
+    return call
+
+
 # name: (what makes one step, as a CUDA graph, steps in flight as batch work)
 LOADS = {
     "resnet": (inference_resnet, True, 1),
@@ -168,12 +199,14 @@ LOADS = {
     "train": (training_resnet, False, 2),
     "trans-train": (training_trans, False, 2),
     "sleep": (pause, False, 1),
+    "empty": (empty_kernels, False, 1),
 }
+WITHOUT_TORCH = ("sleep", "empty")
 TRAINING = ("train", "trans-train")
 
 
 class Host:
-    """Stands in for a stream where there is no GPU."""
+    """Stands in for a stream where there is no PyTorch."""
 
     def synchronize(self):
         pass
@@ -262,6 +295,33 @@ def take_turns(step, stream):
         print(now() - start, issued - start, flush=True)
 
 
+def compare(step, stream, seconds):
+    """Steps that bypass gsched beside steps that do not, in this process."""
+    # struct bench_switch
+    with open(os.environ["BENCH_SWITCH"], "r+b") as f:
+        switch = mmap.mmap(f.fileno(), 24)
+    if not struct.unpack_from("Q", switch, 16)[0]:
+        sys.exit("BENCH_SWITCH: the interposer in this process is not bench/bypass's")
+
+    def take(bypass):
+        struct.pack_into("Q", switch, 0, bypass)
+        start = now()
+        step()
+        issued = now()
+        stream.synchronize()
+        return now() - start, issued - start
+
+    struct.pack_into("Q", switch, 8, 0)
+    take(1)
+    launches = struct.unpack_from("Q", switch, 8)[0]
+    took = ([], [])
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not stopped:
+        for bypass in random.choice(((0, 1), (1, 0))):
+            took[bypass].append(take(bypass))
+    print(json.dumps({"launches": launches, "gsched": took[0], "bypassed": took[1]}), flush=True)
+
+
 def write_log(path, records):
     with open(path, "w", encoding="ascii") as f:
         for start, took, arrival in records:
@@ -286,6 +346,9 @@ def run(args, stream, new_event):
     if args.role == "turns":
         take_turns(step, stream)
         return
+    if args.role == "bypass":
+        compare(step, stream, args.seconds)
+        return
     if args.role == "request":
         records = serve(args, step, stream)
     else:
@@ -296,10 +359,11 @@ def run(args, stream, new_event):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("role", choices=("request", "batch", "turns"))
+    parser.add_argument("role", choices=("request", "batch", "turns", "bypass"))
     parser.add_argument("load", choices=LOADS)
     parser.add_argument("--log")
     parser.add_argument("--start", help="work begins when this file exists")
+    parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--period-us", type=int, default=5000)
     parser.add_argument(
         "--open",
@@ -314,10 +378,10 @@ def main():
     )
     parser.add_argument("--high-priority", action="store_true")
     args = parser.parse_args()
-    if args.role != "turns" and not args.log:
+    if args.role in ("request", "batch") and not args.log:
         parser.error("--log: where to?")
     signal.signal(signal.SIGTERM, on_term)
-    if args.load == "sleep":
+    if args.load in WITHOUT_TORCH:
         run(args, Host(), None)
         return
     import torch

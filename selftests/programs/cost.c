@@ -12,16 +12,22 @@
  * threads two threads, a stream each in two seconds in which the program does nothing
  * code       launch, of a kernel of which there is machine code only
  *
- * Calls come in bursts with a wait between them, so none stands behind a full queue.
+ * Calls come in bursts with a wait between them, so none stands behind a full queue. With
+ * $BENCH_SWITCH (selftests/bench/bypass.c) two bursts of four bypass gsched, and the line has the
+ * percentiles and the mean of each burst of both kinds.
  */
 #include <dirent.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "selftests/bench/bypass.h"
 #include "selftests/programs/drv.h"
 
 #define BURST	100
@@ -40,6 +46,7 @@ static CUfunction kernel;
 static CUgraphExec graph;
 static unsigned long calls = 20000;
 static enum form form;
+static volatile struct bench_switch *bench_switch;	/* NULL: none */
 
 static unsigned long now_ns(void)
 {
@@ -74,6 +81,29 @@ static void one_call(CUstream stream, unsigned long i)
 		DO(cuStreamSynchronize(stream));
 }
 
+/* Whether call @i bypasses gsched: in an order in which both kinds have the same mean place */
+static bool is_bypassed(unsigned long i)
+{
+	return bench_switch && ((i / BURST + 1) & 2);
+}
+
+static void open_switch(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *at = fd < 0 ? MAP_FAILED :
+			    mmap(NULL, sizeof(*bench_switch), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED) {
+		perror(path);
+		exit(2);
+	}
+	bench_switch = at;
+	if (!bench_switch->present) {
+		fprintf(stderr, "BENCH_SWITCH: the interposer here is not bench/bypass's\n");
+		exit(2);
+	}
+}
+
 /* Times of @calls calls, ns, malloc'd */
 static unsigned long *measure(CUstream stream)
 {
@@ -85,6 +115,8 @@ static unsigned long *measure(CUstream stream)
 		one_call(stream, i);
 	DO(cuStreamSynchronize(stream));
 	for (i = 0; i < calls; i++) {
+		if (bench_switch && !(i % BURST))
+			bench_switch->bypass = is_bypassed(i);
 		begin = now_ns();
 		one_call(stream, i);
 		end = now_ns();
@@ -110,6 +142,37 @@ static int compare(const void *a, const void *b)
 	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
 
 	return (x > y) - (x < y);
+}
+
+static void print_percentiles(unsigned long *took, unsigned long n)
+{
+	qsort(took, n, sizeof(*took), compare);
+	printf("\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,\"p99_ns\":%lu", n, took[n / 2],
+	       took[n * 9 / 10], took[n * 99 / 100]);
+}
+
+/* Of the calls that do or do not bypass gsched, as a member of a JSON object */
+static void print_kind(const char *name, const unsigned long *took, bool bypassed)
+{
+	unsigned long *of = calloc(calls, sizeof(*of)), i, n = 0, sum = 0;
+
+	if (!of)
+		abort();
+	printf(",\"%s\":{\"bursts_ns\":[", name);
+	for (i = 0; i < calls; i++) {
+		if (is_bypassed(i) != bypassed)
+			continue;
+		of[n++] = took[i];
+		sum += took[i];
+		if (i % BURST < BURST - 1)
+			continue;
+		printf("%s%lu", n == BURST ? "" : ",", sum / BURST);
+		sum = 0;
+	}
+	printf("],");
+	print_percentiles(of, n);
+	printf("}");
+	free(of);
 }
 
 /* As if it had come without its PTX: in the header is a byte that nobody reads */
@@ -217,6 +280,13 @@ int main(int argc, char **argv)
 			"launch|shapes|default|ex|threads|sync|graph|start|rest|code [CALLS]\n");
 		return 2;
 	}
+	if (getenv("BENCH_SWITCH"))
+		open_switch(getenv("BENCH_SWITCH"));
+	if (bench_switch && (form == THREADS || calls % (4 * BURST))) {
+		fprintf(stderr, "cost-drv: BENCH_SWITCH is for one thread and multiples of %d calls\n",
+			4 * BURST);
+		return 2;
+	}
 	DO(cuInit(0));
 	DO(cuDeviceGet(&device, 0));
 	DO(cuDevicePrimaryCtxRetain(&context, device));
@@ -250,10 +320,15 @@ int main(int argc, char **argv)
 			free(result);
 			n = 2 * calls;
 		}
-		qsort(took, n, sizeof(*took), compare);
-		printf("{\"form\":\"%s\",\"calls\":%lu,\"p50_ns\":%lu,\"p90_ns\":%lu,"
-		       "\"p99_ns\":%lu}\n", names[form], n, took[n / 2],
-		       took[n * 9 / 10], took[n * 99 / 100]);
+		printf("{\"form\":\"%s\",", names[form]);
+		if (bench_switch) {
+			printf("\"burst\":%d", BURST);
+			print_kind("gsched", took, false);
+			print_kind("bypassed", took, true);
+		} else {
+			print_percentiles(took, n);
+		}
+		printf("}\n");
 		free(took);
 	}
 	DO(cuDevicePrimaryCtxRelease(device));

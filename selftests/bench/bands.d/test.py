@@ -547,6 +547,26 @@ def test_steps():
         assert "# nobody: nobody-0 ended: " in run.stdout and "| sleep | " in run.stdout, run.stdout
 
 
+def test_bypass():
+    """cost: a program's launches with gsched's part and without, in turns"""
+    cost = os.path.join(os.path.dirname(BANDS), "cost")
+    with tempfile.TemporaryDirectory() as out:
+        argv = [cost, "--vgpu", "--bypass", "empty,nobody,launch,graph", "--seconds", "1"]
+        argv += ["--calls", "800", "--out", out]
+        run = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        expect((run.returncode, run.stderr), (0, ""))
+        with open(os.path.join(out, "cost.json"), encoding="utf-8") as f:
+            found = json.load(f)["found"]
+        expect(list(found), ["empty", "launch", "graph"])
+        for form in ("launch", "graph"):
+            for run in found[form].values():
+                for kind in (run["gsched"], run["bypassed"]):
+                    expect((kind["calls"], len(kind["bursts_ns"])), (400, 4))
+        expect(found["empty"]["launches"], 100)
+        expect(len(found["empty"]["gsched"]), len(found["empty"]["bypassed"]))
+        assert "# nobody: " in run.stdout and "| empty | 100 | " in run.stdout, run.stdout
+
+
 def test_sizes():
     """papers: sizes of kernels are found that take the papers' times"""
     argv = ["python3", os.path.join(os.path.dirname(HERE), "papers.d", "test_sizes.py")]
