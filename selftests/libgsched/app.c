@@ -187,6 +187,31 @@ static void tiny(CUmodule m)
 	show("tiny", hash_of(p, BLOCKS * THREADS));
 }
 
+/* Launches a grid of one block until a byte comes on standard input, then a long one. */
+static void tiny_until_told(CUmodule m)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	CUdeviceptr p = buffer(BLOCKS * THREADS);
+	uint32_t n = 1, seed = 1;
+	void *params[] = { &p, &n, &seed };
+	CUfunction f;
+	CUstream s;
+	char c;
+
+	DO(cuModuleGetFunction(&f, m, "work"));
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	do {
+		DO(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, s, params, NULL));
+		DO(cuStreamSynchronize(s));
+	} while (!poll(&in, 1, 0));
+	if (read(0, &c, 1) != 1)
+		exit(1);
+	DO(cuMemsetD32(p, 12345, BLOCKS * THREADS));
+	launch_work(f, s, p, N, 2);
+	DO(cuCtxSynchronize());
+	show("tiny-until-told", hash_of(p, BLOCKS * THREADS));
+}
+
 /* Launches until a byte comes on standard input. */
 static void steady(CUmodule m)
 {
@@ -1020,6 +1045,8 @@ int main(int argc, char **argv)
 			leave(m);
 		else if (!strcmp(argv[i], "tiny"))
 			tiny(m);
+		else if (!strcmp(argv[i], "tiny-until-told"))
+			tiny_until_told(m);
 		else if (!strcmp(argv[i], "apart"))
 			apart();
 		else if (!strcmp(argv[i], "steady"))

@@ -693,6 +693,48 @@ static void among_equals(void)
 }
 
 /*
+ * A kernel that is known to be short is not looked up, but as soon as the arbiter asks for its
+ * launches they come, and a long launch of the same kernel is another matter.
+ */
+static void known_short(void)
+{
+	static char *const what[] = { "tiny-until-told", NULL };
+	uint64_t passed, leased;
+	struct run alone, r;
+
+	start(&alone, false, what);
+	tell(&alone, "1");
+	finish(&alone);
+	fake_begin(GSCHED_LEASE_NONE);
+	f.flags = GSCHED_ARB_PASS;
+	f.mode = GSCHED_MODE_SPATIAL;
+	f.top_priority = 1;
+	start(&r, true, what);
+	fake_wait(&f, &f.attached_count, 1);
+	ok(f.cl && becomes_64(&f.cl->header.passed, 300) && !f.submits,
+	   "300 launches of a short kernel pass, %u are submitted", f.submits);
+	leased = f.cl ? f.cl->header.leased_ns : 0;
+	passed = f.cl ? f.cl->header.passed : 0;
+	ok(f.cl && becomes_64(&f.cl->header.passed, passed + 300) &&
+	   f.cl->header.leased_ns - leased >= 300 * 1000,
+	   "the time of each is counted");
+	if (f.arb)
+		__atomic_store_n(&f.arb->header.flags, 0, __ATOMIC_SEQ_CST);
+	ok(fake_wait(&f, &f.submits, 1), "the arbiter wants to know: one is submitted");
+	passed = f.cl ? f.cl->header.passed : 0;
+	ok(fake_wait(&f, &f.submits, 100) && f.cl && f.cl->header.passed == passed,
+	   "and so is every other one");
+	if (f.arb)
+		__atomic_store_n(&f.arb->header.flags, GSCHED_ARB_PASS, __ATOMIC_SEQ_CST);
+	ok(f.cl && becomes_64(&f.cl->header.passed, passed + 300), "they may pass again, and do");
+	tell(&r, "1");
+	finish(&r);
+	same(&r, &alone, "short launches, then a long one");
+	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] == 1, "which is a twin");
+	fake_stop(&f);
+}
+
+/*
  * Where windows depend on knowing of a program's short kernels, a kernel that is on the device
  * stands for those behind it, but not where somebody more important may have to come first.
  */
@@ -1044,6 +1086,7 @@ int main(void)
 	tried();
 	direct();
 	among_equals();
+	known_short();
 	covered();
 	covered_no_more();
 	refused();

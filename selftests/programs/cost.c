@@ -265,6 +265,7 @@ static void rest(CUstream stream)
 
 int main(int argc, char **argv)
 {
+	const char *path = getenv("BENCH_SWITCH");
 	unsigned long *took, n;
 	CUstream stream = NULL;
 	CUmodule module;
@@ -280,8 +281,8 @@ int main(int argc, char **argv)
 			"launch|shapes|default|ex|threads|sync|graph|start|rest|code [CALLS]\n");
 		return 2;
 	}
-	if (getenv("BENCH_SWITCH"))
-		open_switch(getenv("BENCH_SWITCH"));
+	if (path)
+		open_switch(path);
 	if (bench_switch && (form == THREADS || calls % (4 * BURST))) {
 		fprintf(stderr, "cost-drv: BENCH_SWITCH is for one thread and multiples of %d calls\n",
 			4 * BURST);

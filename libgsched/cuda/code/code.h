@@ -112,6 +112,7 @@ struct gi_shape {
 	_Atomic unsigned int m[GI_FORMS];
 	_Atomic uint64_t predicted_ns, block_ns;	/* alone on the device; 0: unknown */
 	_Atomic uint32_t launches, samples;
+	_Atomic uint32_t timed_at;		/* @launches when it was last due to be timed */
 	struct gi_tune tune;			/* of the twin's workers; written by the agent */
 };
 

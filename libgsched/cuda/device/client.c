@@ -29,14 +29,11 @@ static struct gi_client *clients;
 static struct gi_client *clients_begun;
 
 /* The arbiter adds these counters up when it needs them. */
-void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
+uint64_t gi_usage(const struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
 {
-	struct gsched_cl_header *h = &c->cl->header;
 	uint64_t full = (uint64_t)c->sms * m;
 
-	__atomic_fetch_add(&h->leased_ns, ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&h->leased_usage, ns * (blocks < full ? blocks : full) / m,
-			   __ATOMIC_RELAXED);
+	return ns * (blocks < full ? blocks : full) / m;
 }
 
 void gi_client_gone(struct gi_client *c, const char *why)

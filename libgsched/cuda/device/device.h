@@ -177,8 +177,8 @@ void gi_client_gone(struct gi_client *c, const char *why);
 bool gi_client_reconnect(struct gi_client *c);
 /* Asks the driver for hardware queues, by the environment; before cuInit(). */
 void gi_ask_for_queues(void);
-/* Counts a launch that was not submitted. */
-void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);
+/* What a launch of @blocks, of which an SM holds @m, uses in @ns: SMs times ns. */
+uint64_t gi_usage(const struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m);
 void gi_client_reset(void);				/* after fork */
 
 /* Reports why something of the client is not managed. */
@@ -203,6 +203,13 @@ static inline bool gi_direct(const struct gi_client *c)
 
 	return gi_load(&h->flags) & GSCHED_ARB_PRIVATE && gi_time_share(h) >= GSCHED_SHARE_ALL &&
 	       !c->always_resumable;
+}
+
+/* Counts a launch that was not submitted; @usage: gi_usage(). */
+static inline void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t usage)
+{
+	__atomic_fetch_add(&c->cl->header.leased_ns, ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->cl->header.leased_usage, usage, __ATOMIC_RELAXED);
 }
 
 /* ---- context.c ---- */

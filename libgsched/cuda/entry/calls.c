@@ -10,7 +10,7 @@
 /* One that was not direct: as it may have to get a priority, or for other reasons. */
 static CUresult launch(const struct gi_launch *l, uint32_t not)
 {
-	struct gi_client *c = gi_direct_begin(not, GI_BY_CALLER);
+	struct gi_client *c = gi_direct_begin(not, GI_BY_CALLER, NULL);
 	struct gi_raised raised;
 
 	if (!c)
@@ -26,16 +26,26 @@ static CUresult forward_kernel(const struct gi_launch *l)
 				      l->params, l->extra);
 }
 
+static GI_INLINE enum gi_priority by_of(CUstream stream)
+{
+	return gi_is_default(stream) ? GI_BY_LAUNCH : GI_BY_STREAM;
+}
+
 static __attribute__((noinline)) CUresult
 launch_kernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 	      unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
 	      void **extra)
 {
+	const struct gi_shape_of of = { fn, { gx, gy, gz }, { bx, by, bz }, shared };
+	struct gi_client *c = gi_direct_begin(0, by_of(stream), &of);
 	struct gi_launch l = {
 		.fn = fn, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared,
 		.stream = stream, .params = params, .extra = extra, .forward = forward_kernel,
 	};
 
+	if (c)
+		return gi_direct_end(c, gi_hot.launch_kernel(fn, gx, gy, gz, bx, by, bz, shared,
+							     stream, params, extra));
 	GI_ENTER();
 	return launch(&l, 0);
 }
@@ -44,8 +54,7 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned int gx, unsigned int gy, unsigne
 			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			CUstream stream, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0, gi_is_default(stream) ? GI_BY_LAUNCH :
-								       GI_BY_STREAM);
+	struct gi_client *c = gi_direct_begin(0, by_of(stream), NULL);
 
 	if (!c)
 		return launch_kernel(fn, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
@@ -88,14 +97,29 @@ launch_ex(const CUlaunchConfig *config, CUfunction fn, void **params, void **ext
 	return launch(&l, 0);
 }
 
+static __attribute__((noinline)) struct gi_client *
+begin_short_ex(const CUlaunchConfig *config, CUfunction fn)
+{
+	const struct gi_shape_of of = {
+		fn, { config->gridDimX, config->gridDimY, config->gridDimZ },
+		{ config->blockDimX, config->blockDimY, config->blockDimZ }, config->sharedMemBytes,
+	};
+
+	return gi_direct_begin(0, by_of(config->hStream), &of);
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params, void **extra)
 {
-	struct gi_client *c = gi_direct_begin(0, config && !config->numAttrs &&
-						 !gi_is_default(config->hStream) ?
-						 GI_BY_STREAM : GI_BY_LAUNCH);
+	struct gi_client *c = gi_direct_begin(0, config && !config->numAttrs ?
+						 by_of(config->hStream) : GI_BY_LAUNCH, NULL);
 
 	if (c)
 		return gi_direct_end(c, gi_hot.launch_kernel_ex(config, fn, params, extra));
+	if (config && !config->numAttrs) {
+		c = begin_short_ex(config, fn);
+		if (c)
+			return gi_direct_end(c, gi_hot.launch_kernel_ex(config, fn, params, extra));
+	}
 	GI_ENTER();
 	if (!config)
 		return gi_real.cuLaunchKernelEx(config, fn, params, extra);
@@ -149,7 +173,7 @@ static CUresult forward_graph(const struct gi_launch *l)
 /* A graph is scheduled whole, like a kernel that cannot be rewritten. */
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, GI_BY_STREAM);
+	struct gi_client *c = gi_direct_begin(GSCHED_ARB_TIMED, GI_BY_STREAM, NULL);
 	struct gi_launch l = {
 		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .stream = stream, .opaque = true,
 		.graph = exec, .forward = forward_graph, .call = exec,

@@ -41,6 +41,12 @@ static inline uint64_t gi_block_ns(struct gi_shape *shape)
 	return shape ? atomic_load_explicit(&shape->block_ns, memory_order_relaxed) : 0;
 }
 
+/* ---- short.c ---- */
+
+/* A launch of so many blocks was looked up and is short; its stream needed no other priority. */
+void gi_short_note(const struct gi_launch *l, const struct gi_ctx *cx, struct gi_shape *shape,
+		   uint64_t blocks);
+
 /* ---- submit.c ---- */
 
 /* Makes the driver's own call, never between the calls of another thread's twin launch. */

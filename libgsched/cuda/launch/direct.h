@@ -11,6 +11,7 @@
 #ifndef GI_DIRECT_H
 #define GI_DIRECT_H
 
+#include "code/tuning.h"
 #include "device/device.h"
 
 /* Not inlined, it takes a fifth more instructions */
@@ -27,11 +28,19 @@ static inline bool gi_may_skip_tracking(const struct gi_client *c)
 /*
  * Whether the arbiter and the rest of the band need not know of a launch. Without MPS, others
  * compete with the program in time only. In an MPS band this holds while the program is alone there
- * or the arbiter permits it, as long as no kernel of the program has a twin, which a window could
- * confine. Under that permission one launch in GI_NOTE_EVERY goes to gi_launch() nevertheless,
+ * or the arbiter permits it, but not for kernels that may have to run as twins, which a window
+ * confines. Under that permission one launch in GI_NOTE_EVERY goes to gi_launch() nevertheless,
  * which notes whether the hardware prefers its stream.
  */
 #define GI_NOTE_EVERY	128
+
+/* Consecutive launches that the hardware prefers are being counted, up to GI_PRIORITISED. */
+static inline bool gi_counts_priority(const struct gi_client *c)
+{
+	unsigned int n = atomic_load_explicit(&c->prioritised, memory_order_relaxed);
+
+	return n && n < GI_PRIORITISED;
+}
 
 /* Who sees to it that a launch has the priority that it is to have (launch/raise.h) */
 enum gi_priority {
@@ -45,12 +54,12 @@ gi_need_not_report(const struct gi_client *c, uint32_t flags, enum gi_priority b
 {
 	if (__builtin_expect(flags & GSCHED_ARB_PRIVATE, 1))
 		return true;
-	if (atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) ||
-	    (by != GI_BY_CALLER && gi_streams_differ(c)) ||
+	if ((by != GI_BY_CALLER && gi_streams_differ(c)) ||
 	    (by == GI_BY_LAUNCH && gi_load(&c->arb->header.priority)))
 		return false;
 	return gi_load(&c->arb->header.lease) == GSCHED_LEASE_FREE || flags & GSCHED_ARB_ALONE ||
-	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY);
+	       (flags & GSCHED_ARB_PASS && gi_load(&c->cl->header.passed) % GI_NOTE_EVERY &&
+		!gi_counts_priority(c));
 }
 
 static GI_INLINE bool
@@ -63,15 +72,54 @@ gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum g
 	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
 }
 
+/* ---- short.c ---- */
+
+/* A kernel and how it is launched */
+struct gi_shape_of {
+	void *fn;
+	uint32_t grid[3], block[3], shared;
+};
+
+/* One that is too short to have to run as a twin. One cache line */
+struct gi_short {
+	struct gi_shape_of of;
+	uint32_t generation;
+	const struct gi_ctx *cx;
+	uint32_t left;			/* launches before it is looked up again */
+	uint32_t ns;			/* of a launch: what gi_count_leased() counts */
+	uint64_t usage;
+} __attribute__((aligned(64)));
+
+/* The launch is one of these, of the context gi_last: it may be direct. NULL: it is not known. */
+const struct gi_short *gi_short_find(const struct gi_shape_of *of);
+/*
+ * The program may have to run some kernels as twins. Not while others compete in time only, nor if
+ * none of its kernels can have one.
+ */
+static GI_INLINE bool gi_may_need_twins(uint32_t flags)
+{
+	return !__builtin_expect(flags & GSCHED_ARB_PRIVATE, 1) &&
+	       atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed);
+}
+
+/* In temporal mode others are evicted for clients that submit their tasks. */
+static inline bool gi_must_submit(const struct gi_client *c)
+{
+	return gi_load(&c->arb->header.mode) == GSCHED_MODE_TEMPORAL &&
+	       gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE;
+}
+
 /*
  * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. NULL: the
  * launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
  * c->unpaced until the call returns, and the arbiter's flags must be the same after counting it.
  * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
+ * @of: the kernel; NULL: unknown, which is cheaper and tried first.
  */
 static GI_INLINE struct gi_client *
-gi_direct_begin(uint32_t not, enum gi_priority by)
+gi_direct_begin(uint32_t not, enum gi_priority by, const struct gi_shape_of *of)
 {
+	const struct gi_short *s = NULL;
 	struct gi_client *c;
 	CUcontext handle;
 	uint32_t flags;
@@ -90,11 +138,18 @@ gi_direct_begin(uint32_t not, enum gi_priority by)
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable)
 		return NULL;
 	flags = gi_load(&c->arb->header.flags);
+	if (gi_may_need_twins(flags) && (!of || gi_must_submit(c)))
+		return NULL;
 	if (!gi_may_be_direct(c, flags, not, by))
 		return NULL;
 	if (gi_hot.current(&handle) || handle != gi_last.handle ||
 	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
 		return NULL;
+	if (of && gi_may_need_twins(flags)) {
+		s = gi_short_find(of);
+		if (!s)
+			return NULL;
+	}
 	atomic_fetch_add(&c->unpaced, 1);
 	if (gi_load(&c->arb->header.flags) != flags) {
 		atomic_fetch_sub(&c->unpaced, 1);
@@ -103,6 +158,8 @@ gi_direct_begin(uint32_t not, enum gi_priority by)
 	if (flags & GI_TRACKED)
 		atomic_fetch_add(&c->untracked, 1);
 	__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
+	if (s)
+		gi_count_leased(c, s->ns, s->usage);
 	return c;
 }
 

@@ -23,7 +23,7 @@ static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, st
 		return gi_forward(l);
 	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
 	if (ns)
-		gi_count_leased(c, ns, k->blocks, k->shape->original_m);
+		gi_count_leased(c, ns, gi_usage(c, ns, k->blocks, k->shape->original_m));
 	due = gi_timing_due(k->shape, GI_TIMED_EVERY) &&
 	      !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
 	      !(k->fn && atomic_load_explicit(&k->fn->is_primary, memory_order_relaxed));
@@ -178,6 +178,19 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 	return rc;
 }
 
+/* Its next launches of this shape need not be looked up. */
+static bool is_short(const struct gi_client *c, const struct gi_launch *l,
+		     const struct gi_candidate *k)
+{
+	uint64_t ns;
+
+	if (k->form || !k->fn || !k->shape || l->dependent || l->opaque || l->raised ||
+	    l->lowered || (l->config && l->config->numAttrs) || gi_counts_priority(c))
+		return false;
+	ns = atomic_load_explicit(&k->shape->predicted_ns, memory_order_relaxed);
+	return ns && ns < GI_LONG_NS;
+}
+
 static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -206,6 +219,8 @@ static CUresult launch_managed(const struct gi_launch *l, struct gi_ctx *cx, str
 		k.bound = NULL;
 		rc = launch_chosen(l, cx, c, &k, &refused);
 	}
+	if (!rc && is_short(c, l, &k))
+		gi_short_note(l, cx, k.shape, k.blocks);
 	gi_graph_put(k.graph);
 	gi_func_put(k.fn);
 	return rc;

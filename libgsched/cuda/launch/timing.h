@@ -18,10 +18,15 @@
 bool gi_timings_new(struct gi_client *c);	/* makes c->timings */
 
 /* Whether the shape's next launch is to be timed, one of @every. */
-static inline bool gi_timing_due(const struct gi_shape *shape, unsigned int every)
+static inline bool gi_timing_due(struct gi_shape *shape, unsigned int every)
 {
-	return atomic_load_explicit(&shape->samples, memory_order_relaxed) < GI_TIMED_FIRST ||
-	       atomic_load_explicit(&shape->launches, memory_order_relaxed) % every == 0;
+	uint32_t n = atomic_load_explicit(&shape->launches, memory_order_relaxed);
+
+	if (atomic_load_explicit(&shape->samples, memory_order_relaxed) >= GI_TIMED_FIRST &&
+	    n - atomic_load_explicit(&shape->timed_at, memory_order_relaxed) < every)
+		return false;
+	atomic_store_explicit(&shape->timed_at, n, memory_order_relaxed);
+	return true;
 }
 
 /* What a timed launch is about */

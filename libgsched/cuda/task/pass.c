@@ -73,6 +73,8 @@ static uint64_t learn_times(struct gi_client *c, struct gi_slot *s,
 
 static void report_end(struct gi_client *c, const struct gi_slot *s, unsigned int i)
 {
+	uint64_t ns = s->ran ? s->ran : s->predicted_ns;
+
 	/* a launch under a lease that is still valid is only counted */
 	if (!atomic_load(&c->gone) &&
 	    (s->submitted || gi_load(&c->arb->header.lease) != GSCHED_LEASE_FREE ||
@@ -80,7 +82,7 @@ static void report_end(struct gi_client *c, const struct gi_slot *s, unsigned in
 		gsched_complete(c->g, i, s->seq, s->ran, false);
 	} else {
 		__atomic_fetch_add(&c->cl->header.leased_tasks, 1, __ATOMIC_RELAXED);
-		gi_count_leased(c, s->ran ? s->ran : s->predicted_ns, s->blocks, s->m);
+		gi_count_leased(c, ns, gi_usage(c, ns, s->blocks, s->m));
 	}
 }
 
