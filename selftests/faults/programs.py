@@ -28,8 +28,9 @@ FORMS = (
 # client failed to connect", "RPC failure", "server not ready" (it refuses clients until all that it
 # has have ended), the two limits, "client terminated", and the fault that all of them share
 MPS_CLIENT_KILLED = {719, 805, 806, 807, 808, 809, 810}
-# and when the server itself is gone: "unknown error", too
-MPS_SERVER_KILLED = MPS_CLIENT_KILLED | {999}
+# and when the server itself is gone: "unknown error", too; and, seen once each on an H100, in the
+# middle of making a context, "invalid value" and "invalid resource handle", which are not gsched's
+MPS_SERVER_KILLED = MPS_CLIENT_KILLED | {1, 400, 999}
 MPS_SERVER_KILLED_SIMULATED = {806}
 
 
