@@ -116,6 +116,45 @@ struct gi_shape {
 	struct gi_tune tune;			/* of the twin's workers; written by the agent */
 };
 
+/* A kernel and how it is launched */
+struct gi_shape_of {
+	void *fn;
+	uint32_t grid[3], block[3], shared;
+};
+
+/* One that is too short to have to run as a twin. One cache line */
+struct gi_short {
+	struct gi_shape_of of;
+	uint32_t generation;
+	const struct gi_ctx *cx;
+	uint32_t left;			/* launches before it is looked up again */
+	uint32_t ns;			/* of a launch: what gi_count_leased() counts */
+	uint64_t usage;
+} __attribute__((aligned(64)));
+
+/* The last context and kernel that a handle was looked up as */
+struct gi_cached {
+	void *handle;
+	struct gi_ctx *cx;
+	struct gi_func *fn;
+	unsigned int generation;
+};
+
+#define GI_CACHED	512	/* frameworks alternate between hundreds of kernels */
+#define GI_SHORTS	64	/* a power of two */
+
+/*
+ * What a thread knows of the kernels that it launches. Allocated, as a thread's stack holds all
+ * thread-local variables: some have 16 KiB in all.
+ */
+struct gi_caches {
+	struct gi_short shorts[GI_SHORTS];	/* launch/short.c */
+	struct gi_cached funcs[GI_CACHED];	/* gi_func_get() */
+};
+
+extern __thread struct gi_caches *gi_caches __attribute__((tls_model("initial-exec")));
+struct gi_caches *gi_caches_get(void);			/* makes them; NULL: no memory */
+
 /* A kernel node of a graph */
 struct gi_graph_kernel {
 	CUgraphNode node;		/* in the graph that was instantiated */

@@ -14,7 +14,6 @@
 #include "code/code.h"
 
 #define BUCKETS		1024
-#define CACHED		512	/* per thread: frameworks alternate between hundreds of kernels */
 /* per function; beyond that, grids of similar size share a shape, up to twice as many shapes */
 #define SHAPES_MAX	256
 
@@ -25,44 +24,38 @@ static struct gi_func *spare;			/* spare_lock */
 static uint64_t numbers;			/* gi_lock: the last number given */
 pthread_mutex_t gi_attribute_lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct cached {
-	void *handle;
-	struct gi_ctx *cx;
-	struct gi_func *fn;
-	unsigned int generation;
-};
+__thread struct gi_caches *gi_caches;
+static pthread_key_t caches_key;
+static bool caches_freed;		/* the key exists */
 
-/* Allocated, as a thread's stack holds all thread-local variables: some have 16 KiB in all. */
-static __thread struct cached *cache;
-static pthread_key_t cache_key;
-static bool cache_freed;		/* the key exists */
-
-static void free_cache(void *of_thread)
+static void free_caches(void *of_thread)
 {
-	cache = NULL;
+	gi_caches = NULL;
 	free(of_thread);
 }
 
 static void make_key(void)
 {
-	cache_freed = !pthread_key_create(&cache_key, free_cache);
+	caches_freed = !pthread_key_create(&caches_key, free_caches);
 }
 
-/* The thread's cache; NULL: no memory. */
-static struct cached *get_cache(void)
+struct gi_caches *gi_caches_get(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct cached *made;
+	struct gi_caches *made;
 
-	if (cache)
-		return cache;
+	if (gi_caches)
+		return gi_caches;
 	pthread_once(&once, make_key);
-	made = cache_freed ? calloc(CACHED, sizeof(*made)) : NULL;
-	if (made && pthread_setspecific(cache_key, made)) {
+	made = caches_freed ? aligned_alloc(_Alignof(struct gi_caches), sizeof(*made)) : NULL;
+	if (!made)
+		return NULL;
+	memset(made, 0, sizeof(*made));
+	if (pthread_setspecific(caches_key, made)) {
 		free(made);
-		made = NULL;
+		return NULL;
 	}
-	cache = made;
+	gi_caches = made;
 	return made;
 }
 
@@ -346,14 +339,13 @@ static CUfunction original_of(void *handle, struct gi_ctx *cx, bool is_kernel)
 struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 {
 	unsigned int generation = atomic_load(&gi_hot.generation);
-	struct cached *at = get_cache();
+	struct gi_caches *caches = gi_caches_get();
+	struct gi_cached *at = caches ? &caches->funcs[gi_hash(handle) % GI_CACHED] : NULL;
 	struct gi_func *fn;
 	struct gi_name *named;
 	CUfunction original;
 	bool is_kernel;
 
-	if (at)
-		at += gi_hash(handle) % CACHED;
 	if (at && at->fn && at->handle == handle && at->cx == cx && at->generation == generation) {
 		fn = gi_func_hold(at->fn);
 		if (atomic_load(&gi_hot.generation) == generation)
@@ -376,7 +368,7 @@ struct gi_func *gi_func_get(void *handle, struct gi_ctx *cx)
 	generation = atomic_load(&gi_hot.generation);
 	pthread_mutex_unlock(&gi_lock);
 	if (at)
-		*at = (struct cached){ handle, cx, fn, generation };
+		*at = (struct gi_cached){ handle, cx, fn, generation };
 	return fn;
 }
 

@@ -11,8 +11,8 @@
 #ifndef GI_DIRECT_H
 #define GI_DIRECT_H
 
+#include "code/code.h"
 #include "code/tuning.h"
-#include "device/device.h"
 
 /* Not inlined, it takes a fifth more instructions */
 #define GI_INLINE	inline __attribute__((always_inline))
@@ -73,22 +73,6 @@ gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum g
 }
 
 /* ---- short.c ---- */
-
-/* A kernel and how it is launched */
-struct gi_shape_of {
-	void *fn;
-	uint32_t grid[3], block[3], shared;
-};
-
-/* One that is too short to have to run as a twin. One cache line */
-struct gi_short {
-	struct gi_shape_of of;
-	uint32_t generation;
-	const struct gi_ctx *cx;
-	uint32_t left;			/* launches before it is looked up again */
-	uint32_t ns;			/* of a launch: what gi_count_leased() counts */
-	uint64_t usage;
-} __attribute__((aligned(64)));
 
 /* The launch is one of these, of the context gi_last: it may be direct. NULL: it is not known. */
 const struct gi_short *gi_short_find(const struct gi_shape_of *of);

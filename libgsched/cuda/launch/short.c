@@ -5,61 +5,20 @@
  * have to, as they are too short. Each thread keeps a table of what it has launched of these, a
  * cache line each, with which further launches of the same shape are direct (launch/direct.h).
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "launch/candidate.h"
 #include "launch/direct.h"
 
-#define SHORTS		64	/* a thread has; a power of two */
 /*
  * Launches before a kernel is looked up again, as its time may have changed. With those of
  * GI_NOTE_EVERY it stays below the 1% that a p99 shows.
  */
 #define LAUNCHES	512
 
-/* Allocated, as a thread's stack holds all thread-local variables: some have 16 KiB in all. */
-static __thread struct gi_short *table __attribute__((tls_model("initial-exec")));
-static pthread_key_t key;
-static bool has_key;
-
-static void free_table(void *of_thread)
-{
-	table = NULL;
-	free(of_thread);
-}
-
-static void make_key(void)
-{
-	has_key = !pthread_key_create(&key, free_table);
-}
-
-/* NULL: no memory */
-static struct gi_short *get_table(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	void *made;
-
-	if (table)
-		return table;
-	pthread_once(&once, make_key);
-	made = has_key ? aligned_alloc(sizeof(*table), SHORTS * sizeof(*table)) : NULL;
-	if (!made)
-		return NULL;
-	memset(made, 0, SHORTS * sizeof(*table));
-	if (pthread_setspecific(key, made)) {
-		free(made);
-		return NULL;
-	}
-	table = made;
-	return table;
-}
-
-static struct gi_short *place_of(struct gi_short *shorts, const struct gi_shape_of *of)
+static struct gi_short *place_of(struct gi_caches *caches, const struct gi_shape_of *of)
 {
 	uint64_t h = (uint64_t)(uintptr_t)of->fn ^ (uint64_t)of->grid[0] << 32 ^ of->block[0];
 
-	return &shorts[(h * 0x9e3779b97f4a7c15ull) >> 32 & (SHORTS - 1)];
+	return &caches->shorts[(h * 0x9e3779b97f4a7c15ull) >> 32 & (GI_SHORTS - 1)];
 }
 
 static bool same_shape(const struct gi_shape_of *a, const struct gi_shape_of *b)
@@ -71,11 +30,11 @@ static bool same_shape(const struct gi_shape_of *a, const struct gi_shape_of *b)
 
 const struct gi_short *gi_short_find(const struct gi_shape_of *of)
 {
-	struct gi_short *s = table;
+	struct gi_short *s;
 
-	if (!s)
+	if (!gi_caches)
 		return NULL;
-	s = place_of(s, of);
+	s = place_of(gi_caches, of);
 	if (!s->left || s->cx != gi_last.cx || !same_shape(&s->of, of) ||
 	    s->generation != gi_last.generation)
 		return NULL;
@@ -96,11 +55,12 @@ void gi_short_note(const struct gi_launch *l, const struct gi_ctx *cx, struct gi
 		.block = { l->block[0], l->block[1], l->block[2] },
 	};
 	const uint64_t ns = atomic_load_explicit(&shape->predicted_ns, memory_order_relaxed);
-	struct gi_short *s = get_table();
+	struct gi_caches *caches = gi_caches_get();
+	struct gi_short *s;
 
-	if (!s)
+	if (!caches)
 		return;
-	s = place_of(s, &of);
+	s = place_of(caches, &of);
 	if (s->cx == cx && same_shape(&s->of, &of) && s->generation == gi_last.generation)
 		atomic_fetch_add_explicit(&shape->launches, LAUNCHES - 1 - s->left,
 					  memory_order_relaxed);

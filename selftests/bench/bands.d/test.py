@@ -559,8 +559,8 @@ def test_bypass():
             found = json.load(f)["found"]
         expect(list(found), ["empty", "launch", "graph"])
         for form in ("launch", "graph"):
-            for run in found[form].values():
-                for kind in (run["gsched"], run["bypassed"]):
+            for setting in found[form].values():
+                for kind in (setting["gsched"], setting["bypassed"]):
                     expect((kind["calls"], len(kind["bursts_ns"])), (400, 4))
         expect(found["empty"]["launches"], 100)
         expect(len(found["empty"]["gsched"]), len(found["empty"]["bypassed"]))
