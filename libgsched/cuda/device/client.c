@@ -28,7 +28,6 @@ static struct gi_client *clients;
 /* written under gi_lock: clients that are not added yet */
 static struct gi_client *clients_begun;
 
-/* The arbiter adds these counters up when it needs them. */
 uint64_t gi_usage(const struct gi_client *c, uint64_t ns, uint64_t blocks, unsigned int m)
 {
 	uint64_t full = (uint64_t)c->sms * m;

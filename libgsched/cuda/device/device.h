@@ -205,7 +205,10 @@ static inline bool gi_direct(const struct gi_client *c)
 	       !c->always_resumable;
 }
 
-/* Counts a launch that was not submitted; @usage: gi_usage(). */
+/*
+ * Counts a launch that was not submitted; @usage: gi_usage(). The arbiter adds these counters up
+ * when it needs them.
+ */
 static inline void gi_count_leased(struct gi_client *c, uint64_t ns, uint64_t usage)
 {
 	__atomic_fetch_add(&c->cl->header.leased_ns, ns, __ATOMIC_RELAXED);
