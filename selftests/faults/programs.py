@@ -28,9 +28,11 @@ FORMS = (
 # client failed to connect", "RPC failure", "server not ready" (it refuses clients until all that it
 # has have ended), the two limits, "client terminated", and the fault that all of them share
 MPS_CLIENT_KILLED = {719, 805, 806, 807, 808, 809, 810}
-# and when the server itself is gone: "unknown error", too; and, seen once each on an H100, in the
-# middle of making a context, "invalid value" and "invalid resource handle", which are not gsched's
-MPS_SERVER_KILLED = MPS_CLIENT_KILLED | {1, 400, 999}
+# and when the server itself is gone: "unknown error", too
+MPS_SERVER_KILLED = MPS_CLIENT_KILLED | {999}
+# and from calls that are making a context then, seen once each on an H100. gsched returns what the
+# driver does from the second, and does not see the first
+MPS_SERVER_KILLED_MAKING = {"cuCtxCreate": 1, "cuDevicePrimaryCtxRetain": 400}
 MPS_SERVER_KILLED_SIMULATED = {806}
 
 
@@ -172,8 +174,10 @@ class Program:
             return "SIGPIPE"
         for line in self.said(self.err).splitlines() if self.process.returncode == 1 else ():
             found = re.match(r"(\w+)(?:\(.*\))?: (?:result (\d+),|.*\((\d+)\)$)", line)
-            if found and int(found[2] or found[3]) in codes:
-                return f"{found[1]}: error {found[2] or found[3]}"
+            code = int(found[2] or found[3]) if found else None
+            making = codes == MPS_SERVER_KILLED and found and MPS_SERVER_KILLED_MAKING.get(found[1])
+            if code and code in codes | {making}:
+                return f"{found[1]}: error {code}"
         return ""
 
     def judge(self, want, no_arbiter):

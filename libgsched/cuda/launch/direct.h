@@ -74,8 +74,9 @@ gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum g
 
 /* ---- short.c ---- */
 
-/* The launch is one of these, of the context gi_last: it may be direct. NULL: it is not known. */
+/* What is known of a short kernel that is launched in the context gi_last; NULL: nothing. */
 const struct gi_short *gi_short_find(const struct gi_shape_of *of);
+
 /*
  * The program may have to run some kernels as twins. Not while others compete in time only, nor if
  * none of its kernels can have one.
