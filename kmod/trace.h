@@ -90,7 +90,8 @@ TRACE_EVENT(gsched_band,
 				{ GSCHED_ARB_RESUMABLE, "resumable" },
 				{ GSCHED_ARB_TIMED, "timed" },
 				{ GSCHED_ARB_BLOCK_END, "block-end" },
-				{ GSCHED_ARB_PASS, "pass" }),
+				{ GSCHED_ARB_PASS, "pass" },
+				{ GSCHED_ARB_HELD, "held" }),
 		  __entry->bands, __entry->share, __entry->in_flight_us)
 );
 

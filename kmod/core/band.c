@@ -565,6 +565,8 @@ static struct gsc_arb words_for(const struct gsc_client *client, const struct gs
 		arb.flags |= GSCHED_ARB_PASS;
 	if (gsc_is_resumable(client, ranks->top_resuming))
 		arb.flags |= GSCHED_ARB_RESUMABLE;
+	if (client->held)
+		arb.flags |= GSCHED_ARB_HELD;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
 	arb.share = share_of(client);
 	if (arb.share < GSCHED_SHARE_ALL)

@@ -387,6 +387,8 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_RESUMABLE;
 	if (band->lower && band->slice_us == GSC_SLICE_TINY_US)
 		flags |= GSCHED_ARB_TIMED;
+	if (client->held)
+		flags |= GSCHED_ARB_HELD;
 	if (gsc_is_server(client))
 		flags = 0;
 	if (gsc_band_owner(band) == client && all_short(band))

@@ -29,7 +29,6 @@
 #define LONG_NS		400000ULL
 #define RARE_NS		1000000000ULL
 #define KEEP_NS		1000000000ULL	/* shortest time between two changes */
-#define LEARNED		512		/* requests until the size of a hold counts as known */
 /*
  * Per mille that the form is slower by, at least: between 16 over a corpus of kernels and 82
  * for one with block-tasks of 1 ms (H200, docs/measurements/2026-11-22-gathers-h200.md and
@@ -187,7 +186,7 @@ void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
 	/* nobody is there at the moment: that says nothing about the next time */
 	if (!longest || !client->interval)
 		return;
-	if (gsc_is_recurring(client) && client->sizes.n_requests < LEARNED && !client->resumes)
+	if (gsc_is_recurring(client) && client->sizes.n_requests < GSC_SIZE_LEARNED && !client->resumes)
 		return;
 	/* an hour's kernel is long enough, and nothing overflows */
 	ran = min(ran, RARE_NS);

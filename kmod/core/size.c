@@ -5,7 +5,9 @@
  * device all the time, while the kernel uses them for microseconds. So it is given the smallest
  * size on which it takes, with its launch, no more than max_slowdown of its best time, or than what
  * its group's latency target leaves it. A client that keeps the device busy would lose throughput:
- * it is given nearly its best time.
+ * it is given nearly its best time. So is, without a target, one whose kernels need less than a
+ * twentieth of the device for that: a kernel of 8 blocks, of which two run on an SM as fast as one,
+ * has 4 SMs for 3 % of the device, where twice its time would be 1.5 %.
  *
  * Times are measured. Class k is a 2^(k/3)-th of what the kernel can fill; each completion is a
  * sample of the class that the kernel ran in. Smaller classes are tried now and then: half the size
@@ -28,10 +30,11 @@
 #define OCTAVE		3	/* classes to half the size */
 #define FEW_WAVES	8	/* the part of its SMs on which a kernel is to fit at once */
 #define TOLERATED_NS	5000
-/* What a program waits beside the kernel itself, if it launches one for it (H200, H100) */
-#define LAUNCH_NS	15000
+/* What a program waits beside the kernel itself, if it launches one for it: 14 to 20 us (H200) */
+#define LAUNCH_NS	20000
 #define BUSY_EVERY	64	/* requests between two looks at how busy the client is */
-#define BUSY_PERCENT	125	/* of its best time for a kernel of a busy client */
+#define NEAR_PERCENT	125	/* of its best time is nearly that */
+#define CHEAP_PART	20	/* of the device, for nearly its best time */
 
 static u32 class_sms(const struct gsc_sizes *sizes, u32 class)
 {
@@ -64,18 +67,31 @@ static u32 find_best(const struct gsc_sizes *sizes)
 }
 
 /* Longest time that a kernel may take on the size that is chosen for it */
-static u64 limit_ns(const struct gsc_client *client)
-{
-	u64 percent = client->dev->param[GSC_PARAM_MAX_SLOWDOWN], best = client->sizes.best_ns;
-	u64 target;
+struct limit {
+	u64 ns;
+	u64 cheap_ns;			/* on fewer than @cheap SMs */
+	u32 cheap;
+};
 
+static struct limit limit_for(const struct gsc_client *client)
+{
+	const struct gsc_device *dev = client->dev;
+	u64 percent = dev->param[GSC_PARAM_MAX_SLOWDOWN], best = client->sizes.best_ns, near, far;
+
+	near = max(div_u64(best * min_t(u64, percent, NEAR_PERCENT), 100), best + TOLERATED_NS);
 	if (client->sizes.busy)
-		return max(div_u64(best * min_t(u64, percent, BUSY_PERCENT), 100),
-			   best + TOLERATED_NS);
-	best = max(div_u64((best + LAUNCH_NS) * percent, 100) - LAUNCH_NS, best + TOLERATED_NS);
+		return (struct limit){ .ns = near };
+	far = max(div_u64((best + LAUNCH_NS) * percent, 100) - LAUNCH_NS, best + TOLERATED_NS);
+	if (!client->group->latency_us)
+		return (struct limit){ far, near, DIV_ROUND_UP(dev->sms, CHEAP_PART) };
 	/* half of the target is for launching and waiting; a request's kernels share the rest */
-	target = div_u64((u64)client->group->latency_us * 1000 / 2, gsc_burst(client));
-	return max(best, target);
+	return (struct limit){ .ns = max(far, div_u64((u64)client->group->latency_us * 1000 / 2,
+						      gsc_burst(client))) };
+}
+
+static u64 limit_on(const struct gsc_sizes *sizes, const struct limit *limit, u32 class)
+{
+	return class_sms(sizes, class) < limit->cheap ? limit->cheap_ns : limit->ns;
 }
 
 /* Third highest of seven: a mixture counts as its slower kernel, and two outliers as nothing */
@@ -103,31 +119,35 @@ static void record(struct gsc_sizes *sizes, u32 class, u64 ran)
 	sizes->n_measured++;
 }
 
-static bool is_fast(const struct gsc_sizes *sizes, u32 class, u64 limit)
+/* The one in force may be a little slower, or noise would move it to and fro */
+static bool is_fast(const struct gsc_sizes *sizes, u32 class, const struct limit *limit)
 {
-	return sizes->ns[class] && sizes->ns[class] <= limit;
+	u64 ns = limit_on(sizes, limit, class);
+
+	return sizes->ns[class] && sizes->ns[class] <= (class == sizes->chosen ? ns + ns / 4 : ns);
 }
 
-static bool is_slow(const struct gsc_sizes *sizes, u32 class, u64 limit)
+static bool is_slow(const struct gsc_sizes *sizes, u32 class, const struct limit *limit)
 {
-	return sizes->samples[class].n >= ENOUGH && sizes->ns[class] > limit;
+	return sizes->samples[class].n >= ENOUGH &&
+	       sizes->ns[class] > limit_on(sizes, limit, class);
 }
 
 /*
  * The smallest class that is fast enough. Nothing can be said before the time on the whole is
- * known. The one in force may be a little slower, or noise would move it to and fro.
+ * known.
  */
-static u32 choose(const struct gsc_sizes *sizes, u64 limit)
+static u32 choose(const struct gsc_sizes *sizes, const struct limit *limit)
 {
 	u32 class = sizes->ns[0] ? sizes->last : 0;
 
-	while (class && !is_fast(sizes, class, class == sizes->chosen ? limit + limit / 4 : limit))
+	while (class && !is_fast(sizes, class, limit))
 		class--;
 	return class;
 }
 
 /* The largest class below the chosen one that is too slow; GSC_SIZE_CLASSES none */
-static u32 next_slow(const struct gsc_sizes *sizes, u64 limit)
+static u32 next_slow(const struct gsc_sizes *sizes, const struct limit *limit)
 {
 	u32 class = sizes->chosen + 1;
 
@@ -152,7 +172,7 @@ static void forget(struct gsc_sizes *sizes, u32 first, u32 last)
  * since each trial costs the client slow kernels. If that is fast now, all that is known of smaller
  * ones may be wrong.
  */
-static void reconsider(struct gsc_sizes *sizes, u64 limit)
+static void reconsider(struct gsc_sizes *sizes, const struct limit *limit)
 {
 	u32 slow;
 
@@ -168,7 +188,7 @@ static void reconsider(struct gsc_sizes *sizes, u64 limit)
 }
 
 /* The class to try next; the chosen one: there is none */
-static u32 candidate(const struct gsc_sizes *sizes, u64 limit)
+static u32 candidate(const struct gsc_sizes *sizes, const struct limit *limit)
 {
 	u32 chosen = sizes->chosen, slow = next_slow(sizes, limit), class;
 
@@ -185,7 +205,7 @@ static u32 candidate(const struct gsc_sizes *sizes, u64 limit)
  * A trial lasts until it is decided: kernels that are queued behind a running one still have what
  * that one has, and not every kernel is measured.
  */
-static void plan_trial(struct gsc_sizes *sizes, u64 limit)
+static void plan_trial(struct gsc_sizes *sizes, const struct limit *limit)
 {
 	u32 tried = sizes->tried;
 
@@ -254,7 +274,7 @@ static void note_time(struct gsc_sizes *sizes, const struct gsc_task *ended)
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks)
 {
 	struct gsc_sizes *sizes = &client->sizes;
-	u64 limit;
+	struct limit limit;
 
 	if (!gsc_is_recurring(client))
 		return;
@@ -269,11 +289,20 @@ void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32
 		find_last(sizes, ended);
 		note_time(sizes, ended);
 	}
-	limit = limit_ns(client);
-	sizes->chosen = choose(sizes, limit);
-	reconsider(sizes, limit);
-	plan_trial(sizes, limit);
+	limit = limit_for(client);
+	sizes->chosen = choose(sizes, &limit);
+	reconsider(sizes, &limit);
+	plan_trial(sizes, &limit);
 	note_busy(sizes, client->dev->now);
+}
+
+bool gsc_size_is_known(const struct gsc_client *client)
+{
+	const struct gsc_sizes *sizes = &client->sizes;
+	const struct limit limit = limit_for(client);
+
+	return gsc_is_recurring(client) && sizes->n_requests >= GSC_SIZE_LEARNED &&
+	       sizes->tried == sizes->chosen && candidate(sizes, &limit) == sizes->chosen;
 }
 
 u32 gsc_size_units(const struct gsc_client *client)

@@ -292,6 +292,17 @@ static void note_pause(struct gsc_client *client, u64 passed)
 	client->has_paused = true;
 }
 
+/* A task comes, and no other one of the client is there */
+static void note_held(struct gsc_client *client)
+{
+	bool held = client->hold_units && client->hold_got >= client->hold_units &&
+		    gsc_size_is_known(client);
+
+	if (client->held != held)
+		client->dev->bands_stale = true;
+	client->held = held;
+}
+
 static void note_submit(struct gsc_client *client, u32 demand)
 {
 	u64 now = client->dev->now, passed = now - client->last_submit;
@@ -308,6 +319,8 @@ static void note_submit(struct gsc_client *client, u32 demand)
 	}
 	client->burst = min_t(u32, client->burst + 1, 1 << 20);
 	client->last_submit = now;
+	if (client->n_tasks == 1)
+		note_held(client);
 	/*
 	 * this is what the capacity was kept free for; for a smaller one it goes on making up what
 	 * is missing

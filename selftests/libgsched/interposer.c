@@ -693,6 +693,33 @@ static void among_equals(void)
 }
 
 /*
+ * Where its SMs are kept free a kernel is launched before the arbiter is told, as one shows that the
+ * driver refuses; and few are timed.
+ */
+static void told_behind(void)
+{
+	static char *const what[] = { "tiny", "wrong", NULL };
+	struct run alone, r;
+	unsigned int i;
+
+	run(false, what, &alone);
+	for (i = 0; i < 2; i++) {
+		fake_begin(GSCHED_LEASE_NOTIFY);
+		f.flags = i ? GSCHED_ARB_HELD : 0;
+		f.mode = GSCHED_MODE_SPATIAL;
+		f.top_priority = 1;
+		run(true, what, &r);
+		same(&r, &alone, i ? "300 launches that are told later" : "300 that are told first");
+		ok(!f.submits && f.async_submits - f.cancels == 300 && f.cancels == !i,
+		   "%u are told, %u of them cancelled", f.async_submits, f.cancels);
+		ok(fake_wait(&f, &f.completes, 300) &&
+		   (i ? f.timed_originals <= 6 : f.timed_originals >= 30),
+		   "the times of %u are told", f.timed_originals);
+		fake_stop(&f);
+	}
+}
+
+/*
  * A kernel that is known to be short is not looked up, but as soon as the arbiter asks for its
  * launches they come, and a long launch of the same kernel is another matter.
  */
@@ -1086,6 +1113,7 @@ int main(void)
 	tried();
 	direct();
 	among_equals();
+	told_behind();
 	known_short();
 	covered();
 	covered_no_more();

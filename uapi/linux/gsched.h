@@ -385,6 +385,11 @@ struct gsched_event {
  * streams of the greatest priority
  */
 #define GSCHED_ARB_PASS		(1U << 9)
+/*
+ * what the client's next kernel needs is kept free, and how much that is has been learnt: under
+ * GSCHED_LEASE_NOTIFY submit behind the launch, and tell few times
+ */
+#define GSCHED_ARB_HELD		(1U << 10)
 
 /* struct gsched_arb_header.share: all of the device's time */
 #define GSCHED_SHARE_ALL	(1U << 20)

@@ -153,7 +153,8 @@ static CUresult launch_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 	return rc;
 }
 
-static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
+/* @every: one launch of its shape in so many is timed */
+static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s, unsigned int every)
 {
 	struct gi_client *c = s->cx->client;
 	struct gi_timed of = { s->fn, s->graph, s->shape, s->blocks, s, s->seq };
@@ -166,7 +167,7 @@ static CUresult launch_original(const struct gi_launch *l, struct gi_slot *s)
 			gi_store(&c->cl->slot[s - c->tasks->slot].retired, s->seq);
 		return rc;
 	}
-	if (s->shape && gi_timing_due(s->shape, GI_TIMED_ASKED))
+	if (s->shape && gi_timing_due(s->shape, every))
 		rc = gi_timing_launch(c, s->cx, l, gi_forward, &of);
 	else
 		rc = gi_forward(l);
@@ -280,6 +281,15 @@ static bool notify(struct gi_client *c, struct gi_slot *s, unsigned int slot, ui
 	else
 		gi_client_gone(c, "the arbiter is gone");
 	return false;
+}
+
+/*
+ * What the kernel needs is free already: it is launched first, and the program waits for its end
+ * while the arbiter is told.
+ */
+static bool is_held(const struct gi_client *c)
+{
+	return gi_load(&c->arb->header.flags) & GSCHED_ARB_HELD;
 }
 
 /*
@@ -416,7 +426,7 @@ CUresult gi_launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
 	_Atomic int *inside = NULL;
-	bool launched = false, failed = false, clean = false;
+	bool launched = false, failed = false, clean = false, held;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
@@ -467,7 +477,8 @@ CUresult gi_launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 	s->launch_ns = gi_now();
 	publish_task(c, s, slot);
 	lease = gi_load(&c->arb->header.lease);
-	if (lease == GSCHED_LEASE_NOTIFY)
+	held = lease == GSCHED_LEASE_NOTIFY && !form && is_held(c);
+	if (lease == GSCHED_LEASE_NOTIFY && !held)
 		/* before the launch, so that eviction overlaps the driver's call */
 		s->submitted = notify(c, s, slot, &lease);
 	if (lease != GSCHED_LEASE_FREE && lease != GSCHED_LEASE_NOTIFY) {
@@ -488,8 +499,10 @@ CUresult gi_launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 		if (rc && inside)
 			gi_twin_launch_end(inside);
 	} else {
-		rc = launch_original(l, s);
+		rc = launch_original(l, s, held ? GI_TIMED_HELD : GI_TIMED_ASKED);
 	}
+	if (held && !rc)
+		s->submitted = notify(c, s, slot, &lease);
 	if (rc) {
 		if (s->submitted)
 			gsched_complete(c->g, slot, s->seq, 0, true);

@@ -2,9 +2,9 @@
 /*
  * Measures how long originals take, by shape. This decides whether a kernel is worth a twin, and is
  * the estimate that the arbiter gets with a launch. The first launches of a shape, and later one in
- * GI_TIMED_EVERY, are bracketed by two events. Of launches that the arbiter is asked about it is
- * one in GI_TIMED_ASKED, and the arbiter is told their times, too: it learns from them how many SMs
- * recurring kernels need.
+ * GI_TIMED_EVERY, are bracketed by two events. Of launches that the arbiter is told about it is one
+ * in GI_TIMED_ASKED, and the arbiter is told their times, too: it learns from them how many SMs
+ * recurring kernels need. Once it has (GSCHED_ARB_HELD), it is one in GI_TIMED_HELD.
  */
 #ifndef GI_TIMING_H
 #define GI_TIMING_H
@@ -13,7 +13,8 @@
 
 #define GI_TIMED_FIRST	3	/* launches of a shape that are timed */
 #define GI_TIMED_EVERY	256	/* then one in so many: well below the 1% that a p99 shows */
-#define GI_TIMED_ASKED	8	/* ... of those that the arbiter is asked about */
+#define GI_TIMED_ASKED	8	/* ... of those that the arbiter is told about */
+#define GI_TIMED_HELD	128	/* ... with two events they would be what the p99 shows */
 
 bool gi_timings_new(struct gi_client *c);	/* makes c->timings */
 
