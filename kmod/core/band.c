@@ -590,6 +590,8 @@ static void publish(struct gsc_client *client, struct gsc_arb arb)
 	if (arb.flags & ~old.flags & GSCHED_ARB_CLOSED)
 		gsc_event(client->group, GSC_EVENT_GATED);
 	client->arb = arb;
+	if (arb.flags & ~old.flags & GSCHED_ARB_YIELDS)
+		gsc_pass_yields(client);
 	gsc_page_band(client);
 	if (ops->set_band)
 		ops->set_band(client, &old);

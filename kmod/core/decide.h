@@ -234,6 +234,7 @@ const char *gsc_parse_number(const char *text, u64 most, u64 *value);
 int gsc_parse_units(const char *text, u32 sms, u32 least, u32 *to);
 
 /* pass.c: launches without a window that nobody is asked about */
+void gsc_pass_yields(struct gsc_client *client);	/* GSCHED_ARB_YIELDS was set */
 void gsc_pass_window(struct gsc_client *client);	/* a task with a window was submitted */
 void gsc_pass_join(struct gsc_client *client);
 void gsc_pass_leave(struct gsc_client *client);

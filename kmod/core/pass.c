@@ -9,7 +9,9 @@
 #include "decide.h"
 
 /* a client that had a window is expected to have one again for so long */
-#define KEEP_NS	1000000000ULL
+#define KEEP_NS		1000000000ULL
+/* ... if the hardware has it make room, and it runs its kernels of short blocks as they are */
+#define KEEP_YIELDING_NS	100000000ULL
 
 static void look_at(struct gsc_device *dev, u64 when)
 {
@@ -63,6 +65,17 @@ static bool has_window_task(const struct gsc_client *client)
 	return false;
 }
 
+static u64 keep_ns(const struct gsc_client *client)
+{
+	return client->arb.flags & GSCHED_ARB_YIELDS ? KEEP_YIELDING_NS : KEEP_NS;
+}
+
+void gsc_pass_yields(struct gsc_client *client)
+{
+	if (client->has_windows)
+		look_at(client->dev, client->dev->now + KEEP_YIELDING_NS);
+}
+
 void gsc_pass_expire(struct gsc_device *dev)
 {
 	struct gsc_client *client;
@@ -73,7 +86,7 @@ void gsc_pass_expire(struct gsc_device *dev)
 		if (!client->has_windows || is_alone(client))
 			continue;
 		until = has_window_task(client) ? dev->now : client->window_seen;
-		until += KEEP_NS;
+		until += keep_ns(client);
 		if (until > dev->now) {
 			look_at(dev, until);
 			continue;

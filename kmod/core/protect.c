@@ -15,7 +15,8 @@
  *
  * What lost capacity costs a kernel goes by rounds of one block-task an SM, as those that share an
  * SM slow each other down: 8448 block-tasks of 5 ms, 8 on an SM, took 64 rounds on 132 SMs, 72 on
- * 118 and 73 on 117 (H100). In few rounds one is much, so a hold gives up the SMs worth one.
+ * 118 and 73 on 117 (H100). One of fewer than 100 costs more than an SM, so a hold gives up the SMs
+ * worth one.
  */
 #include "decide.h"
 
@@ -38,8 +39,8 @@
 #define FORM_COST_MAX	500
 #define MEASURED	3	/* kernels of each form until the measured cost is believed */
 
-/* Kernels of more rounds end about when their capacity says */
-#define ROUNDS_MAX	32
+/* Of more rounds one costs less than an SM */
+#define ROUNDS_MAX	100
 
 /* Rounds that the block-tasks of @task take with @units less than the device */
 static u64 rounds(const struct gsc_task *task, u32 units)

@@ -715,6 +715,26 @@ static void the_hardware_serves_prioritised_streams(void)
 	EXPECT(!yields(2) && !yields(3));
 }
 
+/* One that runs its kernels as they are from now on will have no window */
+static void windows_are_over_sooner_where_the_hardware_makes_room(void)
+{
+	EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "50"));
+	join(0, CLIENT, 7);
+	join(1, CLIENT, 7);
+	EXPECT(submit(1, 0, BLOCK, 8) == 0 && !passes(0));
+	clock_ns += 200 * MS;
+	streams(0, 1);
+	EXPECT(yields(1) && !passes(0) && dev.timer);
+	EXPECT(complete(1, 0) == 0 && !passes(0));
+	for (int i = 0; i < 2; i++) {
+		clock_ns += 100 * MS;
+		gsc_tick(&dev, clock_ns);
+		gsc_commit(&dev, clock_ns);
+		checked();
+	}
+	EXPECT(passes(0) && passes(1));
+}
+
 static void ffs_knows_no_priorities(void)
 {
 	static const char *const priority[] = { "50", "0", "0" };
@@ -1008,7 +1028,8 @@ static const struct {
 	TEST(latency_target_bounds_the_others), TEST(several_latency_targets),
 	TEST(latency_target_beside_the_shortest_slice),
 	TEST(two_busy_lower_bands_get_time), TEST(promised_capacity_bounds_the_top),
-	TEST(the_hardware_serves_prioritised_streams), TEST(short_blocks_are_waited_for),
+	TEST(the_hardware_serves_prioritised_streams),
+	TEST(windows_are_over_sooner_where_the_hardware_makes_room), TEST(short_blocks_are_waited_for),
 	TEST(one_with_long_blocks_is_enough), TEST(ffs_knows_no_priorities),
 	TEST(ffs_shares_a_band_by_weight), TEST(share_of_the_time),
 	TEST(band_outlives_the_member_it_lives_in), TEST(move_changes_the_band),
