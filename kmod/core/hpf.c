@@ -7,6 +7,11 @@
 #include "decide.h"
 
 #define HOLD_FRACTION	4
+/*
+ * Times between two kernels that a hold lasts. With 2, a request each ms had a hold that was over
+ * once in 1000 to 2000, as its program had slept too long, and waited for block-tasks of 5 ms (H200)
+ */
+#define LATE_PERIODS	8
 
 static struct gsc_task *next_task(const struct gsc_band *band, struct gsc_task *task)
 {
@@ -99,8 +104,8 @@ static u64 hold(struct gsc_device *dev, const struct gsc_task *ended, u64 now)
 	if (!below || delay <= tolerated)
 		return 0;
 	client->hold_block_ns = longest;
-	/* kernels that come in bursts: it has to last until the next burst */
-	return min(2 * max(client->interval, client->gap), gsc_hold_ns_max(client));
+	/* programs are late now and then, and kernels that come in bursts have longer gaps */
+	return min(max(LATE_PERIODS * client->interval, 2 * client->gap), gsc_hold_ns_max(client));
 }
 
 const struct gsc_policy gsc_policy_hpf = {

@@ -87,7 +87,7 @@ static const struct gsc_task *longest_below(const struct gsc_client *client)
 
 u32 gsc_protect_units(const struct gsc_client *client, u32 units)
 {
-	u32 sms = gsc_sms(units), fewer;
+	u32 sms = gsc_sms(units), fewer, least;
 	const struct gsc_task *below;
 	u64 with;
 
@@ -99,7 +99,8 @@ u32 gsc_protect_units(const struct gsc_client *client, u32 units)
 	with = rounds(below, sms * GSCHED_CAPSM);
 	if (with > ROUNDS_MAX)
 		return units;
-	for (fewer = sms - 1; fewer >= sms - sms / 4; fewer--)
+	least = max(sms - sms / 4, client->sizes.least);
+	for (fewer = sms - 1; fewer >= least; fewer--)
 		if (rounds(below, fewer * GSCHED_CAPSM) < with)
 			return fewer * GSCHED_CAPSM;
 	return units;

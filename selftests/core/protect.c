@@ -225,27 +225,28 @@ static void rounds_count(void)
 	requests(3000, MS);
 	EXPECT(client[REQUEST].hold_units == 10 * SM && client[REQUEST].hold_cost == 111);
 	EXPECT(!told);
-	/* 9 rounds on 124 SMs, 10 on 122 */
+	/* 9 rounds on 123 SMs, 10 on 122; fewer than 9 do not host its 132 blocks at once */
+	setup();
+	start(5 * MS);
+	batch_blocks = 9ull * 123;
+	requests(3000, MS);
+	EXPECT(client[REQUEST].hold_units == 9 * SM);
+	EXPECT(says(REQUEST, "holds 9 of 132 SMs"));
+	/* who asks for a latency gets what he needs */
+	EXPECT(!store(&group[REQUEST], GSC_FILE_GPU_LATENCY, "30"));
+	requests(100, MS);
+	EXPECT(client[REQUEST].hold_units == 10 * SM);
 	setup();
 	start(5 * MS);
 	batch_blocks = 9ull * 124;
 	requests(3000, MS);
-	EXPECT(client[REQUEST].hold_units == 8 * SM);
-	EXPECT(says(REQUEST, "holds 8 of 132 SMs"));
+	EXPECT(client[REQUEST].hold_units == 10 * SM);
 	/* 69 on 123 SMs, 70 on 122 */
 	setup();
 	start(5 * MS);
 	batch_blocks = 64ull * SMS;
 	requests(3000, MS);
 	EXPECT(client[REQUEST].hold_units == 9 * SM && client[REQUEST].hold_cost == 72);
-	setup();
-	start(5 * MS);
-	batch_blocks = 9ull * 124;
-	requests(3000, MS);
-	/* who asks for a latency gets what he needs */
-	EXPECT(!store(&group[REQUEST], GSC_FILE_GPU_LATENCY, "30"));
-	requests(100, MS);
-	EXPECT(client[REQUEST].hold_units == 10 * SM);
 }
 
 /*
