@@ -32,7 +32,7 @@ static inline bool gi_may_skip_tracking(const struct gi_client *c)
  * confines. Under that permission one launch in GI_NOTE_EVERY goes to gi_launch() nevertheless,
  * which notes whether the hardware prefers its stream.
  */
-#define GI_NOTE_EVERY	128
+#define GI_NOTE_EVERY	512
 
 /* Consecutive launches that the hardware prefers are being counted, up to GI_PRIORITISED. */
 static inline bool gi_counts_priority(const struct gi_client *c)
