@@ -404,7 +404,7 @@ struct gsc_client {
 	u32 burst, burst_before;	/* submits since the last gap, and between the two before */
 	u32 hold_rank;			/* of the task that ended */
 	u32 hold_got;			/* what the allocator keeps free for it now, units */
-	bool held;			/* its last kernel found all of it, of a size that is known */
+	bool held;			/* its last kernel found it, and its size is known */
 	u32 size_recent, size_before;	/* largest of the tasks that ended lately, units */
 	u64 blocks_recent, blocks_before;	/* likewise */
 	u32 n_recent;			/* how many are in size_recent */

@@ -106,7 +106,8 @@ void gsc_promise_settle(struct gsc_device *dev);	/* before statistics are read *
  */
 void gsc_size_learn(struct gsc_client *client, const struct gsc_task *ended, u32 whole, u64 blocks);
 #define GSC_SIZE_LEARNED	512	/* requests until the size counts as known */
-bool gsc_size_is_known(const struct gsc_client *client);	/* and no other one is being tried */
+/* ... and no other one is being tried */
+bool gsc_size_is_known(const struct gsc_client *client);
 /* for its next request; 0: all it wants */
 u32 gsc_size_units(const struct gsc_client *client);
 u64 gsc_size_ns(const struct gsc_client *client);		/* time on that many; 0 unknown */

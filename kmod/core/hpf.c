@@ -8,8 +8,8 @@
 
 #define HOLD_FRACTION	4
 /*
- * Times between two kernels that a hold lasts. With 2, a request each ms had a hold that was over
- * once in 1000 to 2000, as its program had slept too long, and waited for block-tasks of 5 ms (H200)
+ * Times between two kernels that a hold lasts. With 2, one in 1000 to 2000 requests, each ms, came
+ * when it was over, as its program had slept too long, and waited for block-tasks of 5 ms (H200)
  */
 #define LATE_PERIODS	8
 

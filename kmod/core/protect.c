@@ -188,7 +188,8 @@ void gsc_protect(struct gsc_client *client, u64 ran, u32 units)
 	/* nobody is there at the moment: that says nothing about the next time */
 	if (!longest || !client->interval)
 		return;
-	if (gsc_is_recurring(client) && client->sizes.n_requests < GSC_SIZE_LEARNED && !client->resumes)
+	if (gsc_is_recurring(client) && client->sizes.n_requests < GSC_SIZE_LEARNED &&
+	    !client->resumes)
 		return;
 	/* an hour's kernel is long enough, and nothing overflows */
 	ran = min(ran, RARE_NS);

@@ -175,8 +175,8 @@ static void queued_kernels_are_measured_too(void)
 }
 
 /*
- * 64 blocks that each need an SM of their own: half of them take twice as long, and with the time of
- * a launch that is what is held
+ * 64 blocks that each need an SM of their own: half of them take twice as long, and with the time
+ * of a launch that is what is held
  */
 static void a_kernel_that_scales_gets_half(void)
 {

@@ -693,8 +693,8 @@ static void among_equals(void)
 }
 
 /*
- * Where its SMs are kept free a kernel is launched before the arbiter is told, as one shows that the
- * driver refuses; and few are timed.
+ * Where its SMs are kept free a kernel is launched before the arbiter is told, as is seen from one
+ * that the driver refuses; and few are timed.
  */
 static void told_behind(void)
 {
@@ -709,7 +709,8 @@ static void told_behind(void)
 		f.mode = GSCHED_MODE_SPATIAL;
 		f.top_priority = 1;
 		run(true, what, &r);
-		same(&r, &alone, i ? "300 launches that are told later" : "300 that are told first");
+		same(&r, &alone, i ? "300 launches that are told later" :
+		     "300 that are told first");
 		ok(!f.submits && f.async_submits - f.cancels == 300 && f.cancels == !i,
 		   "%u are told, %u of them cancelled", f.async_submits, f.cancels);
 		ok(fake_wait(&f, &f.completes, 300) &&

@@ -285,11 +285,11 @@ static bool notify(struct gi_client *c, struct gi_slot *s, unsigned int slot, ui
 
 /*
  * What the kernel needs is free already: it is launched first, and the program waits for its end
- * while the arbiter is told.
+ * while the arbiter is told. Not if the driver's call is what waits.
  */
 static bool is_held(const struct gi_client *c)
 {
-	return gi_load(&c->arb->header.flags) & GSCHED_ARB_HELD;
+	return gi_load(&c->arb->header.flags) & GSCHED_ARB_HELD && !c->launch_blocking;
 }
 
 /*
