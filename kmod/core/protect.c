@@ -99,6 +99,7 @@ u32 gsc_protect_units(const struct gsc_client *client, u32 units)
 	with = rounds(below, sms * GSCHED_CAPSM);
 	if (with > ROUNDS_MAX)
 		return units;
+	/* and no fewer than its blocks fit on at once: size.c */
 	least = max(sms - sms / 4, client->sizes.least);
 	for (fewer = sms - 1; fewer >= least; fewer--)
 		if (rounds(below, fewer * GSCHED_CAPSM) < with)

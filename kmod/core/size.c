@@ -76,7 +76,8 @@ struct limit {
 static struct limit limit_for(const struct gsc_client *client)
 {
 	const struct gsc_device *dev = client->dev;
-	u64 percent = dev->param[GSC_PARAM_MAX_SLOWDOWN], best = client->sizes.best_ns, near, far;
+	u64 percent = dev->param[GSC_PARAM_MAX_SLOWDOWN], best = client->sizes.best_ns;
+	u64 near, far, target;
 
 	near = max(div_u64(best * min_t(u64, percent, NEAR_PERCENT), 100), best + TOLERATED_NS);
 	if (client->sizes.busy)
@@ -85,8 +86,8 @@ static struct limit limit_for(const struct gsc_client *client)
 	if (!client->group->latency_us)
 		return (struct limit){ far, near, DIV_ROUND_UP(dev->sms, CHEAP_PART) };
 	/* half of the target is for launching and waiting; a request's kernels share the rest */
-	return (struct limit){ .ns = max(far, div_u64((u64)client->group->latency_us * 1000 / 2,
-						      gsc_burst(client))) };
+	target = div_u64((u64)client->group->latency_us * 1000 / 2, gsc_burst(client));
+	return (struct limit){ .ns = max(far, target) };
 }
 
 static u64 limit_on(const struct gsc_sizes *sizes, const struct limit *limit, u32 class)

@@ -292,7 +292,7 @@ static void note_pause(struct gsc_client *client, u64 passed)
 	client->has_paused = true;
 }
 
-/* A task comes, and no other one of the client is there */
+/* GSCHED_ARB_HELD, by what the first task of a client that was idle has found */
 static void note_held(struct gsc_client *client)
 {
 	bool held = client->hold_units && client->hold_got >= client->hold_units &&

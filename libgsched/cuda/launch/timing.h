@@ -14,7 +14,7 @@
 #define GI_TIMED_FIRST	3	/* launches of a shape that are timed */
 #define GI_TIMED_EVERY	256	/* then one in so many: well below the 1% that a p99 shows */
 #define GI_TIMED_ASKED	8	/* ... of those that the arbiter is told about */
-#define GI_TIMED_HELD	128	/* ... with two events they would be what the p99 shows */
+#define GI_TIMED_HELD	128	/* ... once it has learnt: below 1%, as above */
 
 bool gi_timings_new(struct gi_client *c);	/* makes c->timings */
 
