@@ -21,6 +21,7 @@ static void counted(void)
 
 	fake_begin(GSCHED_LEASE_FREE);
 	run(true, what, &r);
+	fake_wait(&f, &f.detached, 1);
 	ok(f.cl != NULL, "attached");
 	if (!f.cl) {
 		fake_stop(&f);

@@ -1057,6 +1057,8 @@ int main(int argc, char **argv)
 			slow(m, false);
 		else if (!strcmp(argv[i], "wrong"))
 			wrong(m);
+		else if (!strcmp(argv[i], "stop"))
+			stop_at("stopped");
 		else
 			return 2;
 	}
