@@ -10,7 +10,7 @@ RW_SRCS := $(addprefix rewriter/,rewrite.c assemble.c dump.c verify.c describe.c
 		exits.c swbarrier.c warpsync.c blockids.c globals.c dependents.c references.c \
 		mbarriers.c returns.c reconverge.c resume.c remat.c stripmine.c unroll.c) \
 	$(addprefix rewriter/analysis/,analyse.c variables.c cfg.c liveness.c uniform.c loads.c \
-		spin.c barriers.c ranges.c defuse.c \
+		spin.c barriers.c ranges.c defuse.c reach.c \
 		escape.c fnptrs.c params.c alignment.c effects.c) \
 	$(addprefix rewriter/ptx/,arena.c lex.c parse.c operand.c print.c type.c semantics.c \
 		barrier.c lines.c)

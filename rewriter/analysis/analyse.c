@@ -439,6 +439,7 @@ void gsr_graph(struct gsr_pass *p, struct gsr_fn *fn)
 	if (fn->has.warp_sync || fn->has.refs.n) {
 		gsr_uniform(p->scratch, fn->f, g, true);
 		gsr_arena_reset(p->scratch);
+		gsr_find_left(p->scratch, fn);
 	}
 }
 

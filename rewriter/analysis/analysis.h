@@ -24,6 +24,8 @@ struct gsr_block {
 	bool splits_warp;		/* its branch may diverge within a warp */
 	bool split;			/* part of the thread block may bypass it */
 	bool split_warp;		/* part of a warp may bypass it */
+	/* likewise, and in a kernel finish before the others come by (barriers.c) */
+	bool left, left_warp;
 };
 
 #define GSR_NO_BLOCK	(~0u)
@@ -205,6 +207,11 @@ struct gsr_closure {
 void gsr_cfg_build(struct gsr_arena *a, struct gsr_arena *scratch, struct gsr_function *f,
 		   struct gsr_cfg *cfg);
 bool gsr_insn_branches(const struct gsr_insn *insn);	/* bra, brx, ret, exit */
+/* The predecessors of block i, or of the exit, are at[start[i]] up to at[start[i + 1]] */
+struct gsr_preds {
+	unsigned int *start, *at;
+};
+struct gsr_preds gsr_preds(struct gsr_arena *a, const struct gsr_cfg *cfg);
 /*
  * The blocks between branches and their post-dominators: grows by gsr_region_add(). found[] lists
  * them.
@@ -294,6 +301,12 @@ enum gsr_inline {
 };
 /* A refusal or NULL. If *@wants is not NONE, these must be inlined before it is called again */
 const char *gsr_barriers(const struct gsr_closure *c, struct gsr_end *end, enum gsr_inline *wants);
+/*
+ * Sets gsr_block.left and left_warp: whether threads that bypass the block may finish while others
+ * are on their way there. Not if on each way to the end is a plain barrier, as there they wait for
+ * the others. Assumes both runs of gsr_uniform().
+ */
+void gsr_find_left(struct gsr_arena *scratch, struct gsr_fn *fn);
 /* Part of a thread block may bypass a plain barrier of the closure */
 bool gsr_divergent(const struct gsr_fn *fn);
 /*

@@ -182,6 +182,82 @@ static bool calls_any(const struct gsr_fn *fn, const struct gsr_insn *insn,
 	return false;
 }
 
+/* All threads of the block that have not finished wait for each other there */
+static bool meets_all(const struct gsr_fn *fn, const struct gsr_block *b)
+{
+	const struct gsr_stmt *s;
+
+	for (s = b->first; s; s = s == b->last ? NULL : s->next)
+		if (s->kind == GSR_STMT_INSN && !s->insn->guard && is_plain(fn->f, s->insn))
+			return true;
+	return false;
+}
+
+/* From which blocks, and the exit, the end is reached without such a barrier */
+static bool *blocks_that_may_end(struct gsr_arena *scratch, const struct gsr_fn *fn)
+{
+	const struct gsr_cfg *cfg = &fn->graph.cfg;
+	bool *ends = gsr_alloc_array(scratch, cfg->n_blocks + 1, sizeof(*ends));
+	unsigned int *found = gsr_alloc_array(scratch, cfg->n_blocks + 1, sizeof(*found)), n = 0,
+		     i, k;
+	struct gsr_preds back = gsr_preds(scratch, cfg);
+
+	ends[cfg->n_blocks] = true;
+	found[n++] = cfg->n_blocks;
+	for (i = 0; i < n; i++)
+		for (k = back.start[found[i]]; k < back.start[found[i] + 1]; k++) {
+			unsigned int from = back.at[k];
+
+			if (!ends[from] && !meets_all(fn, &cfg->blocks[from])) {
+				ends[from] = true;
+				found[n++] = from;
+			}
+		}
+	return ends;
+}
+
+static bool branch_may_end(const struct gsr_block *b, const bool *ends)
+{
+	unsigned int k;
+
+	for (k = 0; k < b->n_succ; k++)
+		if (ends[b->succ[k]])
+			return true;
+	return false;
+}
+
+void gsr_find_left(struct gsr_arena *scratch, struct gsr_fn *fn)
+{
+	struct gsr_cfg *cfg = &fn->graph.cfg;
+	/* calls may end a thread, or what looks like the end is not */
+	const bool any = !fn->f->entry || fn->has.refs.n || fn->has.indirect;
+	const bool *ends = blocks_that_may_end(scratch, fn);
+	struct gsr_region block, warp;
+	unsigned int i;
+
+	gsr_region_init(scratch, cfg, &block);
+	gsr_region_init(scratch, cfg, &warp);
+	for (i = 0; i < cfg->n_blocks; i++) {
+		const struct gsr_block *b = &cfg->blocks[i];
+
+		if (!any && !branch_may_end(b, ends))
+			continue;
+		if (b->varying)
+			gsr_region_add(&block, i);
+		if (b->splits_warp)
+			gsr_region_add(&warp, i);
+	}
+	for (i = 0; i < block.n; i++)
+		cfg->blocks[block.found[i]].left = true;
+	for (i = 0; i < warp.n; i++)
+		cfg->blocks[warp.found[i]].left_warp = true;
+	for (i = 0; any && i < cfg->n_blocks; i++) {
+		cfg->blocks[i].left = cfg->blocks[i].split;
+		cfg->blocks[i].left_warp = cfg->blocks[i].split_warp;
+	}
+	gsr_arena_reset(scratch);
+}
+
 bool gsr_divergent(const struct gsr_fn *fn)
 {
 	const struct gsr_stmt *s;
@@ -209,7 +285,7 @@ bool gsr_lanes_part(const struct gsr_fn *fn)
 	for (i = 0; fn->any.warp_sync && i < fn->graph.cfg.n_blocks; i++) {
 		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
 
-		for (s = b->first; b->split_warp && s; s = s->next) {
+		for (s = b->first; b->left_warp && s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN &&
 			    ((!fn->f->entry && gsr_warp_sync(fn->f, s->insn)) ||
 			     calls_any(fn, s->insn, has_warp_sync)))
@@ -232,7 +308,7 @@ bool gsr_part_masks(const struct gsr_function *f)
 	return false;
 }
 
-/* What a function has where part of a thread block may bypass it */
+/* What a function has where part of a thread block may bypass it and finish */
 struct hazard {
 	/* where part of a warp may bypass it */
 	bool counted;			/* barriers with a thread count */
@@ -249,7 +325,7 @@ static void note_hazard(const struct gsr_fn *fn, const struct gsr_block *b,
 	bool counts = (name && gsr_counts_warps(insn)) || calls_any(fn, insn, has_counted),
 	     called = calls_any(fn, insn, has_warp_sync);
 
-	if (!b->split_warp) {
+	if (!b->left_warp) {
 		h->counted_rows |= counts || called;
 		h->rows |= name && !counts;
 	} else if (counts) {
@@ -257,7 +333,7 @@ static void note_hazard(const struct gsr_fn *fn, const struct gsr_block *b,
 	} else if (name) {
 		*(gsr_full_mask(fn->f, insn) ? &h->whole : &h->part) = true;
 	}
-	h->calls |= called && b->split_warp;
+	h->calls |= called && b->left_warp;
 }
 
 static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
@@ -269,7 +345,7 @@ static void find_hazards(const struct gsr_fn *fn, struct hazard *h)
 	for (i = 0; fn->any.warp_sync && i < fn->graph.cfg.n_blocks; i++) {
 		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
 
-		for (s = b->first; (b->split || b->split_warp) && s; s = s->next) {
+		for (s = b->first; (b->left || b->left_warp) && s; s = s->next) {
 			if (s->kind == GSR_STMT_INSN)
 				note_hazard(fn, b, s->insn, h);
 			if (s == b->last)

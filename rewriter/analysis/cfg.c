@@ -183,30 +183,32 @@ static void reach(struct gsr_cfg *cfg, unsigned int *stack)
  */
 struct tree {
 	struct gsr_cfg *cfg;
-	unsigned int *start, *pred;	/* edges back: pred[start[i] .. start[i + 1]] */
+	struct gsr_preds back;
 	unsigned int *number, *node;	/* 0: the exit cannot be reached; node[number] */
 	unsigned int *parent, *semi, *label, *ancestor, *bucket, *next, *idom, *stack;
 	unsigned int count;
 };
 
-static void edges_back(struct builder *b, struct tree *t)
+struct gsr_preds gsr_preds(struct gsr_arena *a, const struct gsr_cfg *cfg)
 {
-	unsigned int n = b->cfg->n_blocks, i, k, total = 0, *at;
+	unsigned int n = cfg->n_blocks, i, k, total = 0, *n_found;
+	struct gsr_preds p;
 
-	t->start = gsr_alloc_array(b->scratch, n + 2, sizeof(*t->start));
+	p.start = gsr_alloc_array(a, n + 2, sizeof(*p.start));
 	for (i = 0; i < n; i++)
-		for (k = 0; k < b->cfg->blocks[i].n_succ; k++, total++)
-			t->start[b->cfg->blocks[i].succ[k] + 1]++;
+		for (k = 0; k < cfg->blocks[i].n_succ; k++, total++)
+			p.start[cfg->blocks[i].succ[k] + 1]++;
 	for (i = 0; i <= n; i++)
-		t->start[i + 1] += t->start[i];
-	t->pred = gsr_alloc_array(b->scratch, total + 1, sizeof(*t->pred));
-	at = gsr_alloc_array(b->scratch, n + 1, sizeof(*at));
+		p.start[i + 1] += p.start[i];
+	p.at = gsr_alloc_array(a, total + 1, sizeof(*p.at));
+	n_found = gsr_alloc_array(a, n + 1, sizeof(*n_found));
 	for (i = 0; i < n; i++)
-		for (k = 0; k < b->cfg->blocks[i].n_succ; k++) {
-			unsigned int to = b->cfg->blocks[i].succ[k];
+		for (k = 0; k < cfg->blocks[i].n_succ; k++) {
+			unsigned int to = cfg->blocks[i].succ[k];
 
-			t->pred[t->start[to] + at[to]++] = i;
+			p.at[p.start[to] + n_found[to]++] = i;
 		}
+	return p;
 }
 
 static void find_nodes(struct builder *b, struct tree *t)
@@ -219,11 +221,11 @@ static void find_nodes(struct builder *b, struct tree *t)
 	t->node[t->count] = n;
 	while (depth) {
 		i = t->stack[depth - 1];
-		if (t->start[i] + at[i] == t->start[i + 1]) {
+		if (t->back.start[i] + at[i] == t->back.start[i + 1]) {
 			depth--;
 			continue;
 		}
-		k = t->pred[t->start[i] + at[i]++];
+		k = t->back.at[t->back.start[i] + at[i]++];
 		if (t->number[k])
 			continue;
 		t->number[k] = ++t->count;
@@ -297,7 +299,7 @@ static void postdominators(struct builder *b)
 		field = fields[i];
 		*field = room + i * ((size_t)n + 2);
 	}
-	edges_back(b, &t);
+	t.back = gsr_preds(b->scratch, cfg);
 	find_nodes(b, &t);
 	for (i = 0; i <= n; i++) {
 		t.semi[i] = t.number[i];
@@ -382,6 +384,7 @@ void gsr_region_init(struct gsr_arena *a, const struct gsr_cfg *cfg, struct gsr_
 	unsigned int i;
 
 	r->cfg = cfg;
+	r->n = 0;
 	r->up = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*r->up));
 	r->found = gsr_alloc_array(a, cfg->n_blocks + 1, sizeof(*r->found));
 	for (i = 0; i <= cfg->n_blocks; i++)

@@ -54,9 +54,18 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 #define ROOTS_MAX	64u
 #define ROUNDS_MAX	32u	/* instructions mostly stand behind those whose results they use */
 
+/*
+ * The parameters and variables that a value may come from, a bit for each. What memory holds in
+ * less than 64 bits is no pointer, but may be a part of one; otherwise it is an offset, and an
+ * address with it is in what the pointer beside it leads to.
+ */
+struct from {
+	uint64_t pointers, parts;
+};
+
 struct roots {
 	const struct gsr_defuse *d;
-	uint64_t *regs;			/* the parameters that each may come from, a bit for each */
+	struct from *regs;
 	const struct gsr_operand *at[ROOTS_MAX];
 	unsigned int n_at;
 	uint64_t names;			/* which of them are variables of the module */
@@ -93,32 +102,67 @@ static uint64_t root_of(struct roots *r, const struct gsr_operand *at)
 	return 1ull << i;
 }
 
-static uint64_t roots_of(struct roots *r, const struct gsr_operand *o)
+static struct from roots_of(struct roots *r, const struct gsr_operand *o)
 {
-	uint64_t roots = o->kind == GSR_OPND_REG ? r->regs[gsr_reg_slot(r->d, o->name)] : 0;
+	struct from from = { 0 }, item;
 	unsigned int i;
 
+	if (o->kind == GSR_OPND_REG)
+		from = r->regs[gsr_reg_slot(r->d, o->name)];
 	if (o->kind == GSR_OPND_SYM) {
-		roots = root_of(r, o);
-		r->names |= roots;
+		from.pointers = root_of(r, o);
+		r->names |= from.pointers;
 	}
-	for (i = 0; i < o->n_items; i++)
-		roots |= roots_of(r, &o->items[i]);
-	return roots;
+	for (i = 0; i < o->n_items; i++) {
+		item = roots_of(r, &o->items[i]);
+		from.pointers |= item.pointers;
+		from.parts |= item.parts;
+	}
+	return from;
 }
 
-static void add_roots(struct roots *r, const struct gsr_operand *o, uint64_t roots)
+static void add_roots(struct roots *r, const struct gsr_operand *o, struct from from)
 {
 	unsigned int i;
 
 	if (o->kind == GSR_OPND_REG) {
-		uint64_t *reg = &r->regs[gsr_reg_slot(r->d, o->name)];
+		struct from *reg = &r->regs[gsr_reg_slot(r->d, o->name)];
 
-		r->changed |= (*reg | roots) != *reg;
-		*reg |= roots;
+		r->changed |= (reg->pointers | from.pointers) != reg->pointers ||
+			      (reg->parts | from.parts) != reg->parts;
+		reg->pointers |= from.pointers;
+		reg->parts |= from.parts;
 	}
 	for (i = 0; i < o->n_items; i++)
-		add_roots(r, &o->items[i], roots);
+		add_roots(r, &o->items[i], from);
+}
+
+static unsigned int width(const struct gsr_insn *insn)
+{
+	return insn->n_mods ? gsr_type_size(insn->mods[insn->n_mods - 1]) : 0;
+}
+
+/* Its result may be a pointer whose upper half was a value of its own */
+static bool joins_parts(const struct gsr_insn *insn)
+{
+	const struct gsr_operand *last = &insn->opnds[insn->n_opnds - 1];
+
+	switch (insn->op) {
+	case GSR_OP_MOV:
+		return last->kind == GSR_OPND_VEC;
+	case GSR_OP_SHL:
+		return last->kind != GSR_OPND_INT || last->ival >= 32;
+	case GSR_OP_MUL:
+	case GSR_OP_MAD:
+		/* also as a factor */
+		return width(insn) == 8 && (insn->opnds[1].kind == GSR_OPND_INT ||
+					    (insn->n_opnds > 2 &&
+					     insn->opnds[2].kind == GSR_OPND_INT));
+	case GSR_OP_BFI:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* What a parameter or variable holds at one offset */
@@ -132,18 +176,39 @@ static bool loads_from_name(const struct gsr_insn *insn)
 		 at->items[0].kind == GSR_OPND_SYM));
 }
 
-static uint64_t root_of_name(struct roots *r, const struct gsr_insn *insn)
+static struct from root_of_name(struct roots *r, const struct gsr_insn *insn)
 {
-	uint64_t root = root_of(r, &insn->opnds[1]);
+	struct from from = { .pointers = root_of(r, &insn->opnds[1]) };
 
-	r->names |= gsr_insn_has(insn, "param") ? 0 : root;
-	return root;
+	r->names |= gsr_insn_has(insn, "param") ? 0 : from.pointers;
+	return from;
+}
+
+static struct from result_of(struct roots *r, const struct gsr_insn *insn)
+{
+	struct from from = { 0 }, o;
+	unsigned int i;
+
+	if (loads_from_name(insn)) {
+		from = root_of_name(r, insn);
+	} else {
+		for (i = 1; i < insn->n_opnds; i++) {
+			o = roots_of(r, &insn->opnds[i]);
+			from.pointers |= o.pointers;
+			from.parts |= o.parts;
+		}
+	}
+	if ((insn->op == GSR_OP_LD || insn->op == GSR_OP_ATOM) && width(insn) < 8)
+		return (struct from){ .parts = from.pointers | from.parts };
+	if (joins_parts(insn))
+		from.pointers |= from.parts;
+	return from;
 }
 
 /* false: it would take too long */
 static bool find_roots(struct gsr_arena *a, struct roots *r)
 {
-	unsigned int rounds = 0, i, k;
+	unsigned int rounds = 0, k;
 
 	gsr_defuse_enter(r->d);
 	r->regs = gsr_alloc_array(a, r->d->n_regs + 1, sizeof(*r->regs));
@@ -151,16 +216,9 @@ static bool find_roots(struct gsr_arena *a, struct roots *r)
 		r->changed = false;
 		for (k = 0; k < r->d->n_insns; k++) {
 			struct gsr_insn *insn = r->d->insns[k];
-			uint64_t roots = 0;
 
-			if (insn->n_opnds < 2 || !gsr_has_result(insn))
-				continue;
-			if (loads_from_name(insn))
-				roots = root_of_name(r, insn);
-			else
-				for (i = 1; i < insn->n_opnds; i++)
-					roots |= roots_of(r, &insn->opnds[i]);
-			add_roots(r, &insn->opnds[0], roots);
+			if (insn->n_opnds >= 2 && gsr_has_result(insn))
+				add_roots(r, &insn->opnds[0], result_of(r, insn));
 		}
 	} while (r->changed && ++rounds < ROUNDS_MAX);
 	return !r->changed;
@@ -183,9 +241,10 @@ static const struct gsr_operand *written_to(const struct gsr_stmt *s)
 bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits)
 {
 	bool loads = false, stores = false, unknown = false;
-	uint64_t read = 0, written = 0, from;
+	uint64_t read = 0, written = 0, roots;
 	const struct gsr_operand *at;
 	struct roots r = { .d = fn->graph.defuse };
+	struct from from;
 	const struct gsr_stmt *s;
 
 	for (s = fn->f->first; s; s = s->next) {
@@ -208,9 +267,10 @@ bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool w
 		if (!at)
 			continue;
 		from = roots_of(&r, at);
+		roots = from.pointers & ~r.names ? from.pointers : from.pointers | from.parts;
 		/* a pointer may lead to a variable, too */
-		unknown |= !(from & ~r.names);
-		*(load ? &read : &written) |= from;
+		unknown |= !(roots & ~r.names);
+		*(load ? &read : &written) |= roots;
 	}
 	gsr_arena_reset(scratch);
 	return (read & written) || (waits && unknown);

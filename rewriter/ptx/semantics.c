@@ -185,14 +185,6 @@ static enum gsr_uniform of_load(const struct gsr_function *f, const struct gsr_i
 	return gsr_insn_has(insn, "shared::cluster") ? GSR_VARIES : GSR_UNIFORM_GENERIC;
 }
 
-/* shfl.idx d, a, lane, 31, mask */
-static bool reads_one_lane(const struct gsr_insn *insn)
-{
-	return gsr_insn_has(insn, "idx") && insn->n_opnds > 4 &&
-	       insn->opnds[2].kind == GSR_OPND_INT && insn->opnds[3].kind == GSR_OPND_INT &&
-	       insn->opnds[3].ival == 31;
-}
-
 /*
  * The result is the same in the lanes of the mask. Other lanes of the warp may execute it with
  * another mask, so it is uniform in the warp only if the mask is known to be full.
@@ -214,7 +206,11 @@ enum gsr_uniform gsr_result_uniform(const struct gsr_function *f, const struct g
 	case BY_LANES_IF_ALL:
 		return gsr_insn_has(insn, "all") ? over_mask(f, insn) : GSR_VARIES;
 	case BY_LANES_OF_ONE:
-		return reads_one_lane(insn) ? over_mask(f, insn) : GSR_VARIES;
+		/* shfl.idx d, a, lane, 31, mask */
+		return !gsr_insn_has(insn, "idx") || insn->n_opnds < 5 ||
+				       over_mask(f, insn) == GSR_VARIES ?
+			       GSR_VARIES :
+			       GSR_UNIFORM_LANE;
 	case BY_COUNTED:
 		gsr_barrier_of(f, insn, &b);
 		return !b.red ? GSR_VARIES : b.counted ? GSR_UNIFORM_COUNTED : GSR_UNIFORM_BLOCK;

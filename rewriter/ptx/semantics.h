@@ -30,6 +30,7 @@ enum gsr_uniform {
 	GSR_VARIES,			/* none are known */
 	GSR_UNIFORM_OPERANDS,		/* those that have all operands the same */
 	GSR_UNIFORM_WARP,		/* the warp, whatever the operands */
+	GSR_UNIFORM_LANE,		/* the warp, if operand 2 is the same and operand 3 is 31 */
 	GSR_UNIFORM_COUNTED,		/* the warp, if barrier and thread count are the same */
 	GSR_UNIFORM_BLOCK,		/* the thread block, whatever the operands */
 	/* those that have the same address, if weak loads of that memory are known to be alike */

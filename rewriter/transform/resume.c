@@ -33,7 +33,7 @@ struct plan {
 	struct gsr_fn *fn;
 	const struct gsr_closure *c;
 	struct gsr_live live;
-	unsigned int *pred_start, *preds;
+	struct gsr_preds preds;
 	/* by block */
 	unsigned char *in_loop;		/* IN_LOOP and others */
 	unsigned int *holds_site;	/* number of sites */
@@ -191,27 +191,6 @@ static const char *check_closure(struct plan *pl)
 	return why;
 }
 
-static void find_predecessors(struct plan *pl)
-{
-	const struct gsr_cfg *cfg = &pl->fn->graph.cfg;
-	unsigned int n = cfg->n_blocks, i, k, total = 0, *at;
-
-	pl->pred_start = gsr_alloc_array(pl->p->scratch, n + 2, sizeof(*pl->pred_start));
-	at = gsr_alloc_array(pl->p->scratch, n + 1, sizeof(*at));
-	for (i = 0; i < n; i++)
-		for (k = 0; k < cfg->blocks[i].n_succ; k++, total++)
-			pl->pred_start[cfg->blocks[i].succ[k] + 1]++;
-	for (i = 0; i <= n; i++)
-		pl->pred_start[i + 1] += pl->pred_start[i];
-	pl->preds = gsr_alloc_array(pl->p->scratch, total + 1, sizeof(*pl->preds));
-	for (i = 0; i < n; i++)
-		for (k = 0; k < cfg->blocks[i].n_succ; k++) {
-			unsigned int to = cfg->blocks[i].succ[k];
-
-			pl->preds[pl->pred_start[to] + at[to]++] = i;
-		}
-}
-
 struct back {
 	unsigned int from, next;	/* next: edge of the same loop; 0: none */
 };
@@ -233,8 +212,8 @@ static void find_blocks(const struct plan *pl, struct gsr_loop *l, const struct 
 			found[n++] = edges[e].from;
 		}
 	for (i = 1; i < n; i++)
-		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
-			unsigned int b = pl->preds[k];
+		for (k = pl->preds.start[found[i]]; k < pl->preds.start[found[i] + 1]; k++) {
+			unsigned int b = pl->preds.at[k];
 
 			if (of[b] != id && pl->fn->graph.cfg.blocks[b].reachable) {
 				of[b] = id;
@@ -543,8 +522,8 @@ static void find_awaited(struct plan *pl)
 		}
 	}
 	for (i = 0; i < n; i++)
-		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
-			unsigned int from = pl->preds[k];
+		for (k = pl->preds.start[found[i]]; k < pl->preds.start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds.at[k];
 
 			if (through[from] && !pl->awaited[from]) {
 				pl->awaited[from] = 1;
@@ -592,8 +571,8 @@ static void find_lanes_awaited(struct plan *pl)
 			found[n++] = i;
 	}
 	for (i = 0; i < n; i++)
-		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
-			unsigned int from = pl->preds[k];
+		for (k = pl->preds.start[found[i]]; k < pl->preds.start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds.at[k];
 
 			if (through[from] && !pl->lanes_awaited[from]) {
 				pl->lanes_awaited[from] = 1;
@@ -632,8 +611,8 @@ static void find_apart_awaited(struct plan *pl)
 			found[n++] = i;
 	}
 	for (i = 0; i < n; i++)
-		for (k = pl->pred_start[found[i]]; k < pl->pred_start[found[i] + 1]; k++) {
-			unsigned int from = pl->preds[k];
+		for (k = pl->preds.start[found[i]]; k < pl->preds.start[found[i] + 1]; k++) {
+			unsigned int from = pl->preds.at[k];
 
 			if (cfg->blocks[from].split_warp && !pl->apart_awaited[from]) {
 				pl->apart_awaited[from] = 1;
@@ -831,7 +810,7 @@ static const char *find_points(struct plan *pl, struct gsr_resume *r, const char
 	}
 	if (r->n_sites > SITES_MAX)
 		return "too many barriers";
-	find_predecessors(pl);
+	pl->preds = gsr_preds(pl->p->scratch, &pl->fn->graph.cfg);
 	if (counted)
 		find_awaited(pl);
 	n_loops = find_loops(pl, &loop);

@@ -171,7 +171,7 @@ unsigned int gsr_convert_warps(struct gsr_pass *p, struct gsr_fn *fn, struct gsr
 	for (i = 0; i < fn->graph.cfg.n_blocks; i++) {
 		const struct gsr_block *b = &fn->graph.cfg.blocks[i];
 
-		for (s = b->first; b->split_warp && s; s = s->next) {
+		for (s = b->first; b->left_warp && s; s = s->next) {
 			unsigned int at = GSR_SITE_WARP + sites->warps;
 			struct gsr_insn *insn = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 

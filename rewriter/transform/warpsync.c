@@ -89,7 +89,7 @@ static bool needs_sync(const struct gsr_function *f, const struct gsr_insn *insn
 }
 
 /*
- * In a kernel, only where part of a block may bypass the instruction. In a function, everywhere:
+ * In a kernel, only where others may have finished meanwhile. In a function, everywhere:
  * its call sites are not examined.
  */
 static unsigned int insert_all_syncs(struct context *g)
@@ -102,7 +102,7 @@ static unsigned int insert_all_syncs(struct context *g)
 		const struct gsr_block *b = &cfg->blocks[i];
 		const struct gsr_stmt *last = b->last;
 
-		for (s = b->first; s && (b->split || b->split_warp || !g->fn->f->entry);
+		for (s = b->first; s && (b->left || b->left_warp || !g->fn->f->entry);
 		     s = s->next) {
 			if (s->kind == GSR_STMT_INSN && needs_sync(g->fn->f, s->insn)) {
 				insert_sync(g, s);

@@ -237,6 +237,17 @@ static void variables(const struct gsr_rewrite *rw)
 }
 
 /* Details that no kernel's tier shows */
+/* May threads of these kernels finish while others wait for all? */
+static void test_early(const struct gsr_rewrite *rw, const char *const *names, bool early,
+		       const char *why)
+{
+	const struct gsr_kernel *k;
+
+	for (; *names; names++)
+		ok((k = find_kernel(rw, *names)) && k->early_return == early && !k->sites == !early,
+		   "%s: %s", *names, why);
+}
+
 static void details(const struct gsr_rewrite *rw, const char *path)
 {
 	const struct gsr_kernel *k;
@@ -299,6 +310,12 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "warp_any: a vote of all lanes does not");
 		ok((k = find_kernel(rw, "warp_match")) && !k->early_return && k->warp_rows,
 		   "warp_match: nor does a match");
+		ok((k = find_kernel(rw, "warp_read")) && !k->early_return && k->warp_rows,
+		   "warp_read: nor what all read of one lane");
+		ok((k = find_kernel(rw, "tile_read")) && k->sites == 2,
+		   "tile_read: what lanes read of two does");
+		ok((k = find_kernel(rw, "lanes_read")) && k->sites == 2,
+		   "lanes_read: so does what each reads of its own");
 		ok((k = find_kernel(rw, "pairs_or")) && k->early_return && k->sites == 2,
 		   "pairs_or: a reduction at a barrier with a thread count parts the block");
 		ok((k = find_kernel(rw, "pairs_popc")) && k->early_return && k->sites == 1,
@@ -310,18 +327,33 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "primary: lets nobody begin early, and may wait itself");
 	} else if (strstr(path, "loads.ptx")) {
 		static const char *const alike[] = { "by_word", "by_generic", "by_shared",
-						     "by_parameter", "by_scopes", "by_constant" },
+						     "by_parameter", "by_scopes", "by_constant",
+						     "by_offset", NULL },
 				  *const apart[] = { "by_flag", "by_variable", "by_branch",
 						     "by_coherent", "by_local", "by_turns",
-						     "by_message" };
-		unsigned int i;
+						     "by_message", "by_halves", "by_shifts", NULL };
 
-		for (i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
-			ok((k = find_kernel(rw, alike[i])) && !k->early_return,
-			   "%s: all threads read the same", alike[i]);
-		for (i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
-			ok((k = find_kernel(rw, apart[i])) && k->early_return && k->sites,
-			   "%s: threads may read different values", apart[i]);
+		test_early(rw, alike, false, "all threads read the same");
+		test_early(rw, apart, true, "threads may read different values");
+	} else if (strstr(path, "reach.ptx")) {
+		static const char *const alike[] = { "reused_later", "reused_earlier",
+						     "by_two_ways", NULL },
+				  *const apart[] = { "by_guard", "kept", "from_loop",
+						     "by_branch_apart", "in_place", "late", NULL };
+
+		test_early(rw, alike, false, "what varies does not reach the branch");
+		test_early(rw, apart, true, "what varies reaches the branch");
+	} else if (strstr(path, "left.ptx")) {
+		static const char *const wait[] = { "wait_later", "wait_for_a_reason", NULL },
+				  *const finish[] = { "wait_never", "wait_before",
+						      "wait_sometimes", "wait_counted",
+						      "wait_or_finish", NULL };
+
+		test_early(rw, wait, false, "lanes that leave the loop cannot finish");
+		test_early(rw, finish, true, "lanes that leave the loop may finish");
+		ok((k = find_kernel(rw, "wait_apart")) && k->sites == 2 &&
+		   (k = find_kernel(rw, "wait_guarded")) && k->sites == 2,
+		   "wait_apart, wait_guarded: those that pass the barrier by may");
 	} else if (strstr(path, "shared.sm_90")) {
 		ok((k = find_kernel(rw, "matmul")) && !k->early_return,
 		   "matmul: uniform loops are no early return");
