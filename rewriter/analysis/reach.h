@@ -8,7 +8,7 @@
 
 #include "analysis.h"
 
-#define GSR_REACHING_MAX	32u
+#define GSR_REACHING_MAX	64u
 
 struct gsr_reach {
 	const struct gsr_defuse *d;
