@@ -401,8 +401,11 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
 {
 	struct gsr_graph *g = &fn->graph;
+	unsigned int i;
 	bool waits;
 
+	for (i = 0; i < g->defuse->n_insns; i++)
+		g->defuse->insns[i]->stored = false;
 	for (g->loads = gsr_loads_alike(p->scratch, fn, &waits);;) {
 		gsr_uniform(p->scratch, fn->f, g, false);
 		gsr_arena_reset(p->scratch);
@@ -411,9 +414,7 @@ static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
 			break;
 		if (g->divergent)
 			g->loads = GSR_LOADS_VARY;
-		else if (g->loads > GSR_LOADS_SHARED && gsr_flags_stored(p->scratch, fn, waits))
-			g->loads = GSR_LOADS_SHARED;
-		else
+		else if (!gsr_find_stored(p->scratch, fn, waits))
 			break;
 	}
 }

@@ -38,10 +38,10 @@ struct gsr_cfg {
 
 /*
  * loads.c: which weak loads of one address give all threads of a block the same value: none, those
- * of shared memory, those that name their memory, all. As long as no thread bypasses a plain
+ * that name their memory, all; but for gsr_insn.stored. As long as no thread bypasses a plain
  * barrier.
  */
-enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_SHARED, GSR_LOADS_NAMED, GSR_LOADS_ALL };
+enum gsr_loads { GSR_LOADS_VARY, GSR_LOADS_NAMED, GSR_LOADS_ALL };
 
 /* Lists that hold nothing twice, in the arena (analyse.c) */
 struct gsr_fns {
@@ -226,10 +226,11 @@ void gsr_region_add(struct gsr_region *r, unsigned int branch);
 /* loads.c */
 enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *fn, bool *waits);
 /*
- * Is anything stored through a pointer through which all threads look at one word? With @waits, in
- * a kernel that may wait for other blocks, stores through pointers that are not known count, too.
+ * Sets gsr_insn.stored of loads by which all threads look at one word, if anything is stored
+ * through the same pointer. With @waits, in a kernel that may wait for other blocks, stores through
+ * pointers that are not known count, too. true: it has set some. Assumes .one_address.
  */
-bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits);
+bool gsr_find_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits);
 
 /*
  * uniform.c: divergence, if the loads of @g->loads are alike. Sets gsr_block.varying and split, or

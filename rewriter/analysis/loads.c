@@ -18,9 +18,8 @@
  * pointers.
  *
  * Programs do have benign races on flags: some thread stores "done" while others look whether it is
- * set. Such a word is read and written through the same pointer or by the same name. So loads of
- * global memory are not assumed to be alike if a store goes through a pointer that one of them
- * uses.
+ * set. Such a word is read and written through the same pointer or by the same name. So a load of
+ * global memory is not assumed to be alike if a store goes through a pointer that it uses.
  *
  * In: a kernel with its graph. Out: enum gsr_loads for gsr_uniform(). Assumes gsr_find_retries().
  */
@@ -237,41 +236,60 @@ static const struct gsr_operand *written_to(const struct gsr_stmt *s)
 	return insn->op == GSR_OP_ATOM ? &insn->opnds[1] : NULL;
 }
 
-/* gsr_insn.one_address marks the loads of one address */
-bool gsr_flags_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits)
+static const struct gsr_operand *read_from(const struct gsr_stmt *s)
 {
-	bool loads = false, stores = false, unknown = false;
-	uint64_t read = 0, written = 0, roots;
-	const struct gsr_operand *at;
-	struct roots r = { .d = fn->graph.defuse };
-	struct from from;
+	return s->kind == GSR_STMT_INSN && s->insn->one_address ? &s->insn->opnds[1] : NULL;
+}
+
+/* The pointers that may lead there; or, if there is none, what the address is made of */
+static uint64_t roots_of_address(struct roots *r, const struct gsr_operand *at)
+{
+	struct from from = roots_of(r, at);
+
+	return from.pointers & ~r->names ? from.pointers : from.pointers | from.parts;
+}
+
+/* Where the kernel stores. *@unknown: or loads, through a pointer of which nothing is known */
+static uint64_t find_written(struct roots *r, const struct gsr_fn *fn, bool *unknown)
+{
+	const struct gsr_operand *to, *from;
 	const struct gsr_stmt *s;
+	uint64_t written = 0;
 
 	for (s = fn->f->first; s; s = s->next) {
-		loads |= s->kind == GSR_STMT_INSN && s->insn->one_address;
-		stores |= written_to(s) != NULL;
-		/* matrices and copies have stores of their own */
-		unknown |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CP &&
-			   gsr_insn_has(s->insn, "bulk");
-	}
-	if (!loads || (!stores && !unknown))
-		return false;
-	if (!find_roots(scratch, &r)) {
-		gsr_arena_reset(scratch);
-		return true;
-	}
-	for (s = fn->f->first; s; s = s->next) {
-		bool load = s->kind == GSR_STMT_INSN && s->insn->one_address;
-
-		at = load ? &s->insn->opnds[1] : written_to(s);
-		if (!at)
-			continue;
-		from = roots_of(&r, at);
-		roots = from.pointers & ~r.names ? from.pointers : from.pointers | from.parts;
+		to = written_to(s);
+		from = read_from(s);
+		if (to)
+			written |= roots_of_address(r, to);
 		/* a pointer may lead to a variable, too */
-		unknown |= !(roots & ~r.names);
-		*(load ? &read : &written) |= roots;
+		*unknown |= (to || from) && !(roots_of_address(r, to ? to : from) & ~r->names);
+		/* matrices and copies have stores of their own */
+		*unknown |= s->kind == GSR_STMT_INSN && s->insn->op == GSR_OP_CP &&
+			    gsr_insn_has(s->insn, "bulk");
 	}
+	return written;
+}
+
+bool gsr_find_stored(struct gsr_arena *scratch, const struct gsr_fn *fn, bool waits)
+{
+	struct roots r = { .d = fn->graph.defuse };
+	bool unknown = false, any = false, all;
+	uint64_t written = 0;
+	struct gsr_stmt *s;
+
+	for (s = fn->f->first; s && !read_from(s); s = s->next)
+		;
+	if (!s)
+		return false;
+	all = !find_roots(scratch, &r);
+	if (!all)
+		written = find_written(&r, fn, &unknown);
+	for (all |= waits && unknown; s; s = s->next)
+		if (read_from(s) && !s->insn->stored &&
+		    (all || roots_of_address(&r, read_from(s)) & written)) {
+			s->insn->stored = true;
+			any = true;
+		}
 	gsr_arena_reset(scratch);
-	return (read & written) || (waits && unknown);
+	return any;
 }

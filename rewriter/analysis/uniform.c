@@ -154,7 +154,7 @@ static bool times32(struct state *st, unsigned int at, const struct gsr_operand 
 
 	if (o->kind == GSR_OPND_INT)
 		return !(o->ival & 31);
-	if (is_special(o, "%ntid"))
+	if (is_special(o, "%ntid") || (gsr_names_register(o) && !strcmp(o->name, "WARP_SZ")))
 		return true;
 	def = definition(st, at, o);
 	if (def == GSR_NO_REG || depth > LOOK_BACK || operand_varies(st, at, o))
@@ -205,25 +205,27 @@ static bool linear(struct state *st, unsigned int at, const struct gsr_operand *
 static bool same_in_warp(struct state *st, unsigned int at)
 {
 	const struct gsr_insn *i = st->d->insns[at];
-	const struct gsr_operand *c = i->n_opnds >= 3 ? &i->opnds[2] : NULL;
+	const struct gsr_operand *a = &i->opnds[1], *b = &i->opnds[2];
 
+	if (i->n_opnds != 3)
+		return false;
 	switch (i->op) {
 	case GSR_OP_SHR:
-		return c && c->kind == GSR_OPND_INT && c->ival >= 5 &&
-		       linear(st, at, &i->opnds[1], 0);
+		return b->kind == GSR_OPND_INT && b->ival >= 5 && linear(st, at, a, 0);
 	case GSR_OP_AND:
-		return c && c->kind == GSR_OPND_INT && !(c->ival & 31) &&
-		       linear(st, at, &i->opnds[1], 0);
+		return b->kind == GSR_OPND_INT && !(b->ival & 31) && linear(st, at, a, 0);
+	case GSR_OP_DIV:
+		return (gsr_insn_has(i, "u32") || gsr_insn_has(i, "u64")) &&
+		       times32(st, at, b, 0) && linear(st, at, a, 0);
 	case GSR_OP_SETP:
-		if (!c || i->n_opnds != 3 || c->kind != GSR_OPND_INT ||
-		    !linear(st, at, &i->opnds[1], 0))
-			return false;
 		if (gsr_insn_has(i, "lt") || gsr_insn_has(i, "ge") || gsr_insn_has(i, "lo") ||
 		    gsr_insn_has(i, "hs"))
-			return !(c->ival & 31);
+			return times32(st, at, b, 0) && linear(st, at, a, 0);
 		if (gsr_insn_has(i, "gt") || gsr_insn_has(i, "le") || gsr_insn_has(i, "hi") ||
 		    gsr_insn_has(i, "ls"))
-			return (c->ival & 31) == 31;
+			return (b->kind == GSR_OPND_INT && (b->ival & 31) == 31 &&
+				linear(st, at, a, 0)) ||
+			       (times32(st, at, a, 0) && linear(st, at, b, 0));
 		return false;
 	default:
 		return false;
@@ -232,7 +234,8 @@ static bool same_in_warp(struct state *st, unsigned int at)
 
 static bool looks_back(const struct gsr_insn *insn)
 {
-	return insn->op == GSR_OP_SHR || insn->op == GSR_OP_AND || insn->op == GSR_OP_SETP;
+	return insn->op == GSR_OP_SHR || insn->op == GSR_OP_AND || insn->op == GSR_OP_DIV ||
+	       insn->op == GSR_OP_SETP;
 }
 
 static bool any_varies(struct state *st, unsigned int i, unsigned int first, unsigned int end)
@@ -263,11 +266,12 @@ static bool result_varies(struct state *st, unsigned int i)
 	case GSR_UNIFORM_COUNTED:
 		return !st->warp || any_varies(st, i, 1, 3);
 	case GSR_UNIFORM_SHARED:
-		return st->loads < GSR_LOADS_SHARED || any_varies(st, i, 1, insn->n_opnds);
+		return !st->loads || any_varies(st, i, 1, insn->n_opnds);
 	case GSR_UNIFORM_GLOBAL:
-		return st->loads < GSR_LOADS_NAMED || any_varies(st, i, 1, insn->n_opnds);
+		return insn->stored || !st->loads || any_varies(st, i, 1, insn->n_opnds);
 	case GSR_UNIFORM_GENERIC:
-		return st->loads < GSR_LOADS_ALL || any_varies(st, i, 1, insn->n_opnds);
+		return insn->stored || st->loads < GSR_LOADS_ALL ||
+		       any_varies(st, i, 1, insn->n_opnds);
 	case GSR_UNIFORM_OPERANDS:
 		if (st->warp && !(st->strict && looks_back(insn)) && same_in_warp(st, i))
 			return false;
@@ -413,6 +417,6 @@ void gsr_uniform(struct gsr_arena *a, const struct gsr_function *f, struct gsr_g
 				reconsider(&st, i);
 			}
 	} while (st.n_queue);
-	if (!warp && g->loads > GSR_LOADS_SHARED)
+	if (!warp && g->loads)
 		mark_one_address(&st);
 }

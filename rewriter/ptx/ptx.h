@@ -71,6 +71,7 @@ struct gsr_insn {
 					 * (devirtualise.c) */
 	bool one_address;		/* loads memory that others may write, from a uniform
 					 * address (uniform.c) */
+	bool stored;			/* likewise, and they may do so meanwhile (loads.c) */
 	bool all_arrive;		/* warp-synchronous, and every lane of its mask is
 					 * guaranteed to arrive (barriers.c) */
 	const char *name;		/* opcode as written: "ld", "setp", "_unknown" */

@@ -316,6 +316,13 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		   "tile_read: what lanes read of two does");
 		ok((k = find_kernel(rw, "lanes_read")) && k->sites == 2,
 		   "lanes_read: so does what each reads of its own");
+		ok((k = find_kernel(rw, "first_warp")) && !k->early_return && k->warp_rows &&
+		   (k = find_kernel(rw, "by_warp")) && !k->early_return && k->warp_rows,
+		   "first_warp, by_warp: whole warps return");
+		ok((k = find_kernel(rw, "first_lanes")) && k->sites == 2 &&
+		   (k = find_kernel(rw, "by_part")) && k->sites == 2 &&
+		   (k = find_kernel(rw, "by_sign")) && k->sites == 2,
+		   "first_lanes, by_part, by_sign: parts of warps do");
 		ok((k = find_kernel(rw, "pairs_or")) && k->early_return && k->sites == 2,
 		   "pairs_or: a reduction at a barrier with a thread count parts the block");
 		ok((k = find_kernel(rw, "pairs_popc")) && k->early_return && k->sites == 1,
@@ -328,7 +335,8 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 	} else if (strstr(path, "loads.ptx")) {
 		static const char *const alike[] = { "by_word", "by_generic", "by_shared",
 						     "by_parameter", "by_scopes", "by_constant",
-						     "by_offset", NULL },
+						     "by_offset", "by_word_beside_flag",
+						     NULL },
 				  *const apart[] = { "by_flag", "by_variable", "by_branch",
 						     "by_coherent", "by_local", "by_turns",
 						     "by_message", "by_halves", "by_shifts", NULL };
