@@ -141,6 +141,11 @@ static unsigned int width(const struct gsr_insn *insn)
 	return insn->n_mods ? gsr_type_size(insn->mods[insn->n_mods - 1]) : 0;
 }
 
+static bool is_high(const struct gsr_operand *o)
+{
+	return o->kind == GSR_OPND_INT && (uint64_t)o->ival >> 32;
+}
+
 /* Its result may be a pointer whose upper half was a value of its own */
 static bool joins_parts(const struct gsr_insn *insn)
 {
@@ -153,10 +158,8 @@ static bool joins_parts(const struct gsr_insn *insn)
 		return last->kind != GSR_OPND_INT || last->ival >= 32;
 	case GSR_OP_MUL:
 	case GSR_OP_MAD:
-		/* also as a factor */
-		return width(insn) == 8 && (insn->opnds[1].kind == GSR_OPND_INT ||
-					    (insn->n_opnds > 2 &&
-					     insn->opnds[2].kind == GSR_OPND_INT));
+		return is_high(&insn->opnds[1]) ||
+		       (insn->n_opnds > 2 && is_high(&insn->opnds[2]));
 	case GSR_OP_BFI:
 		return true;
 	default:

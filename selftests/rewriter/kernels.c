@@ -339,7 +339,8 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 						     NULL },
 				  *const apart[] = { "by_flag", "by_variable", "by_branch",
 						     "by_coherent", "by_local", "by_turns",
-						     "by_message", "by_halves", "by_shifts", NULL };
+						     "by_message", "by_halves", "by_shifts",
+						     "by_product", NULL };
 
 		test_early(rw, alike, false, "all threads read the same");
 		test_early(rw, apart, true, "threads may read different values");
