@@ -397,6 +397,16 @@ void gsr_reference(struct gsr_pass *p, struct gsr_fn *fn, struct gsr_fn *to, str
 	gsr_vars_add(p->arena, &fn->has.globals, v);
 }
 
+bool gsr_calls_own(const struct gsr_fn *fn)
+{
+	unsigned int i;
+
+	for (i = 0; i < fn->has.refs.n; i++)
+		if (fn->has.refs.at[i]->f->body)
+			return true;
+	return false;
+}
+
 /* Takes as many loads to be alike as turn out to be so if they are taken to be so */
 static void find_divergence(struct gsr_pass *p, struct gsr_fn *fn)
 {

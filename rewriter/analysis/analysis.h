@@ -251,6 +251,8 @@ void gsr_need_graph(struct gsr_pass *p, struct gsr_fn *fn);	/* unless there is o
 struct gsr_closure gsr_closure(struct gsr_pass *p, struct gsr_fn *entry);
 /* Why the kernel cannot be rewritten, as far as the scan can tell; or NULL */
 const char *gsr_refusal(struct gsr_pass *p, const struct gsr_closure *c, struct gsr_kernel *k);
+/* It may call functions of the program; external ones (vprintf) order and end no threads */
+bool gsr_calls_own(const struct gsr_fn *fn);
 /* Threads of the kernel may exit in functions that are not inlined */
 bool gsr_functions_exit(const struct gsr_closure *c);
 /* Notes that @fn may call @to and names @v */

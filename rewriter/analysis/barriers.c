@@ -230,7 +230,7 @@ void gsr_find_left(struct gsr_arena *scratch, struct gsr_fn *fn)
 {
 	struct gsr_cfg *cfg = &fn->graph.cfg;
 	/* calls may end a thread, or what looks like the end is not */
-	const bool any = !fn->f->entry || fn->has.refs.n || fn->has.indirect;
+	const bool any = !fn->f->entry || gsr_calls_own(fn) || fn->has.indirect;
 	const bool *ends = blocks_that_may_end(scratch, fn);
 	struct gsr_region block, warp;
 	unsigned int i;

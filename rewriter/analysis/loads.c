@@ -11,7 +11,7 @@
  * warp, which execute each of them on the same side of the load.
  *
  * So nothing is assumed where threads could be ordered otherwise: by barriers with counts,
- * mbarriers, calls, or loops with atomics whose results are read or loads that see what others
+ * mbarriers, the program's functions, or loops with atomics whose results are read or loads that see what others
  * write. Without a loop a thread cannot wait for another, and what is ordered by chance is a race
  * in another run. For shared memory only such loops on shared memory count. Where a loop may wait
  * for other blocks, loads of global memory count if the kernel stores nothing through their
@@ -33,7 +33,7 @@ enum gsr_loads gsr_loads_alike(struct gsr_arena *scratch, const struct gsr_fn *f
 	bool local = false;
 
 	*may_wait = false;
-	if (!fn->f->entry || fn->has.refs.n || fn->has.indirect || fn->has.counted ||
+	if (!fn->f->entry || gsr_calls_own(fn) || fn->has.indirect || fn->has.counted ||
 	    fn->has.mbarriers || fn->has.alloca)
 		return GSR_LOADS_VARY;
 	for (s = fn->f->first; s; s = s->next)

@@ -336,7 +336,7 @@ static void details(const struct gsr_rewrite *rw, const char *path)
 		static const char *const alike[] = { "by_word", "by_generic", "by_shared",
 						     "by_parameter", "by_scopes", "by_constant",
 						     "by_offset", "by_word_beside_flag",
-						     NULL },
+						     "by_word_checked", NULL },
 				  *const apart[] = { "by_flag", "by_variable", "by_branch",
 						     "by_coherent", "by_local", "by_turns",
 						     "by_message", "by_halves", "by_shifts",
