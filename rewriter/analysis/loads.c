@@ -11,11 +11,11 @@
  * warp, which execute each of them on the same side of the load.
  *
  * So nothing is assumed where threads could be ordered otherwise: by barriers with counts,
- * mbarriers, the program's functions, or loops with atomics whose results are read or loads that see what others
- * write. Without a loop a thread cannot wait for another, and what is ordered by chance is a race
- * in another run. For shared memory only such loops on shared memory count. Where a loop may wait
- * for other blocks, loads of global memory count if the kernel stores nothing through their
- * pointers.
+ * mbarriers, the program's functions, or loops with atomics whose results are read or loads that
+ * see what others write. Without a loop a thread cannot wait for another, and what is ordered by
+ * chance is a race in another run. For shared memory only such loops on shared memory count. Where
+ * a loop may wait for other blocks, a load of global memory counts if the kernel stores nothing
+ * through its pointer.
  *
  * Programs do have benign races on flags: some thread stores "done" while others look whether it is
  * set. Such a word is read and written through the same pointer or by the same name. So a load of
