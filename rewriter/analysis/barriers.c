@@ -229,7 +229,7 @@ static bool branch_may_end(const struct gsr_block *b, const bool *ends)
 void gsr_find_left(struct gsr_arena *scratch, struct gsr_fn *fn)
 {
 	struct gsr_cfg *cfg = &fn->graph.cfg;
-	/* calls may end a thread, or what looks like the end is not */
+	/* a function it calls may end threads, and the end of a function is not a thread's */
 	const bool any = !fn->f->entry || gsr_calls_own(fn) || fn->has.indirect;
 	const bool *ends = blocks_that_may_end(scratch, fn);
 	struct gsr_region block, warp;

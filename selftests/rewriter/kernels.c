@@ -236,7 +236,6 @@ static void variables(const struct gsr_rewrite *rw)
 	ok(words[at] == 5 && gsr_missing_variable(rw, k, missing), "globals: not found");
 }
 
-/* Details that no kernel's tier shows */
 /* May threads of these kernels finish while others wait for all? */
 static void test_early(const struct gsr_rewrite *rw, const char *const *names, bool early,
 		       const char *why)
@@ -248,6 +247,7 @@ static void test_early(const struct gsr_rewrite *rw, const char *const *names, b
 		   "%s: %s", *names, why);
 }
 
+/* Details that no kernel's tier shows */
 static void details(const struct gsr_rewrite *rw, const char *path)
 {
 	const struct gsr_kernel *k;
