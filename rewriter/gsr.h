@@ -52,7 +52,10 @@ enum gsr_insertion {
 	GSR_INSERTIONS
 };
 
-/* Where a parameter is in a kernel's parameter buffer, in bytes */
+/*
+ * Where a parameter lies in a buffer that begins aligned, in bytes. Drivers may place one that is
+ * aligned to more than 16 bytes elsewhere in theirs, so twins are launched with pointers to each.
+ */
 struct gsr_param {
 	size_t offset, size;
 };

@@ -54,6 +54,16 @@ extern "C" __global__ void many(u32 *out, unsigned char a, u64 b, unsigned short
 	out[t] = out[t] * 31u + (u32)sum + (u32)(sum >> 32) + t;
 }
 
+// a parameter that is aligned as the descriptor of a tensor copy
+struct __align__(64) descriptor { u32 word[32]; };
+extern "C" __global__ void aligned(const __grid_constant__ descriptor d, u32 a, u32 *out, u32 b)
+{
+	u32 t = blockIdx.x * blockDim.x + threadIdx.x;
+	u64 low = (u64)&d & 63;
+
+	out[t] = out[t] * 31u + a + b + (u32)low + d.word[t & 31] + t;
+}
+
 // a word for the stream that runs it: what it saw, one more for the next
 extern "C" __global__ void step(u32 *word, u32 *saw, u32 n)
 {

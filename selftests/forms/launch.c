@@ -343,6 +343,27 @@ static void many_parameters(void)
 	words_show("many-parameters", &w);
 }
 
+static void aligned_parameters(void)
+{
+	struct { uint32_t word[32]; } descriptor;
+	uint32_t a = 5, b = 7;
+	struct words w;
+	CUfunction f;
+
+	form_begin();
+	f = form_function("aligned");
+	w = words_new(form_blocks * THREADS);
+	for (uint32_t k = 0; k < 10; k++) {
+		for (uint32_t i = 0; i < 32; i++)
+			descriptor.word[i] = (i + k) * 2654435761u;
+		LAUNCH(f, form_blocks, THREADS, NULL, &descriptor, &a, &w.at, &b);
+		for (size_t t = 0; t < w.n; t++)
+			w.want[t] = w.want[t] * 31u + a + b + descriptor.word[t & 31] +
+				    (uint32_t)t;
+	}
+	words_show("aligned-parameters", &w);
+}
+
 static void packed_parameters(void)
 {
 	struct words w;
@@ -518,6 +539,7 @@ const struct form launch_forms[] = {
 	{ "3d", three_dimensions },
 	{ "dynamic-shared", dynamic_shared },
 	{ "many-parameters", many_parameters },
+	{ "aligned-parameters", aligned_parameters },
 	{ "packed-parameters", packed_parameters },
 	{ "kernels-200", kernels_200 },
 	{ "tiny-2000", tiny_2000 },

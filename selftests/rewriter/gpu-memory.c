@@ -240,13 +240,12 @@ bool gpu_buffers_inout(const struct gpu *g)
 
 /* ---- parameters ---- */
 
-/* The driver's own word on where they lie; the twin's must agree with its description */
-static bool pack(struct gpu *g, CUfunction f, size_t *size)
+/* The driver's own word on how large they are */
+static bool pack(struct gpu *g, CUfunction f)
 {
 	unsigned int i, b = 0;
 	size_t offset, room, k;
 
-	*size = 0;
 	for (i = 0; i < g->t->n_params; i++) {
 		const struct test_param *p = &g->t->params[i];
 		CUdeviceptr at;
@@ -268,20 +267,19 @@ static bool pack(struct gpu *g, CUfunction f, size_t *size)
 		}
 		for (k = 0; p->kind == PARAM_BYTES && k < room; k++)
 			g->params[offset + k] = (uint8_t)(k * 7 + 1);
-		*size = offset + room;
+		g->pointers[i] = g->params + offset;
 	}
 	if (f == g->pair.twin) {
 		if (g->references && !gpu_references_pack(g, i++))
 			return false;
 		GPU_TRY(cuFuncGetParamInfo(f, i, &offset, &room));
-		if (offset != g->pair.desc->launch_offset || room != sizeof(g->arg)) {
+		if (offset + room > PARAMS_MAX || room != sizeof(g->arg)) {
 			snprintf(g->r->why, sizeof(g->r->why),
-				 "launch_offset %zu, the driver has %zu bytes at %zu",
-				 g->pair.desc->launch_offset, room, offset);
+				 "the driver has %zu bytes at %zu for the launch", room, offset);
 			return false;
 		}
 		memcpy(g->params + offset, &g->arg, sizeof(g->arg));
-		*size = offset + room;
+		g->pointers[i] = g->params + offset;
 	}
 	return true;
 }
@@ -291,16 +289,11 @@ CUresult gpu_launch(struct gpu *g, CUfunction f, const unsigned int grid[3], CUs
 	const size_t dynamic = f == g->pair.twin ?
 		gsr_dynamic_shared(g->pair.desc, g->t->dynamic) : g->t->dynamic;
 	const unsigned int *b = g->t->block_dim;
-	size_t size;
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, g->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-		CU_LAUNCH_PARAM_END,
-	};
 
-	if (!pack(g, f, &size))
+	if (!pack(g, f))
 		return CUDA_ERROR_INVALID_VALUE;
 	return cuLaunchKernel(f, grid[0], grid[1], grid[2], b[0], b[1], b[2],
-			      (unsigned int)dynamic, stream, NULL, size ? extra : NULL);
+			      (unsigned int)dynamic, stream, g->pointers, NULL);
 }
 
 /* Not the device's: what hangs there must not hold us up */

@@ -113,12 +113,12 @@ bool gpu_references_pack(struct gpu *g, unsigned int parameter)
 	unsigned int i;
 
 	GPU_TRY(cuFuncGetParamInfo(g->pair.twin, parameter, &offset, &room));
-	if (offset != g->pair.desc->references_offset || room != 8ul * g->references) {
-		snprintf(g->r->why, sizeof(g->r->why),
-			 "references_offset %zu, the driver has %zu bytes at %zu",
-			 g->pair.desc->references_offset, room, offset);
+	if (room != 8ul * g->references) {
+		snprintf(g->r->why, sizeof(g->r->why), "%u references, the driver has %zu bytes",
+			 g->references, room);
 		return false;
 	}
+	g->pointers[parameter] = g->params + offset;
 	for (i = 0; i < g->references; i++)
 		memcpy(g->params + offset + 8ul * i, &g->reference[i].object, 8);
 	return true;

@@ -55,6 +55,7 @@ struct gpu {
 	CUdeviceptr save, ranges;
 	size_t save_size;			/* 0: block-tasks are not suspended */
 	uint8_t *params;
+	void *pointers[LAUNCH_PARAMS_MAX + 2];	/* to each in @params; the twin has two more */
 	uint32_t seq;
 };
 

@@ -464,16 +464,17 @@ static bool declare_params(struct dec *d)
 		if (fn->n_params > sizeof(info->param) / sizeof(*info->param))
 			return dec_fail(d, "more than %zu parameters",
 					sizeof(info->param) / sizeof(*info->param));
+		at = VGPU_PARAMS_FROM;
 		for (i = 0; i < fn->n_params; i++) {
 			const struct gsr_var *v = &fn->params[i];
 
 			if (!declare_bytes(d, v, NAME_PARAM, &at))
 				return false;
 			info->param[i].size = var_size(v);
-			info->param[i].offset = at - info->param[i].size;
+			info->param[i].offset = at - info->param[i].size - VGPU_PARAMS_FROM;
 		}
 		info->n_params = fn->n_params;
-		info->param_size = at;
+		info->param_size = at - VGPU_PARAMS_FROM;
 		return true;
 	}
 	f->args = dec_alloc(d, fn->n_params * sizeof(*f->args));

@@ -33,6 +33,12 @@ void *vgpu_module_globals(struct vgpu_module *m, size_t *size);	/* all of them, 
 /* Texture and surface references by name: of a surface? false: the module has none of this name */
 bool vgpu_module_reference(const struct vgpu_module *m, const char *name, bool *surface);
 
+/*
+ * Parameters begin at byte 0x210 of a constant bank (sm_90). So one that is aligned to more than 16
+ * bytes does not have the offset that it would have in a buffer, of which the driver knows nothing.
+ */
+#define VGPU_PARAMS_FROM	0x210
+
 /* What occupancy and launches need to know of a kernel */
 struct vgpu_kernel_info {
 	const char *name;
@@ -53,8 +59,8 @@ struct vgpu_launch {
 	size_t dynamic_shared;
 	const void *params;		/* param_size bytes, packed at the kernel's offsets; lives
 					 * as long as its blocks */
-	uint64_t params_at;		/* their generic address, beside what the grid adds: below
-					 * 2^39 */
+	uint64_t params_at;		/* their generic address, beside VGPU_PARAMS_FROM and what
+					 * the grid adds: below 2^39 */
 	const uint64_t *references;	/* handles of objects (exec_tex.h), 0 none; lives as long as
 					 * params */
 	uint64_t grid_id;

@@ -58,7 +58,8 @@ static void *pointer(struct xctx *x, const struct xinsn *in, enum xspace space, 
 		} else if (IN_WIN(addr, WIN_LOCAL)) {
 			space = S_LOCAL;
 		} else if (IN_WIN(addr, WIN_PARAM)) {
-			off = WIN_OFFSET(addr) - (space == S_NONE ? b->window + b->l.params_at : 0);
+			off = WIN_OFFSET(addr) - (space == S_NONE ? b->window + b->l.params_at : 0) -
+			      VGPU_PARAMS_FROM;
 			if (write || off > b->k->info.param_size ||
 			    off + size > b->k->info.param_size)
 				return out_of(x, in, write ? "store to parameter" : "parameter",

@@ -54,14 +54,17 @@ static CUresult pack(const struct vgpu_kernel_info *info, void **params, void **
 	}
 	if ((params && buffer) || (info->n_params && !params && !buffer))
 		return CUDA_ERROR_INVALID_VALUE;
-	/* as NVIDIA's driver has it, for a larger one too */
-	if (buffer && size != info->param_size)
+	/*
+	 * as NVIDIA's driver has it, for a larger one too; what lies before the first parameter is
+	 * not counted, but where that lies is not looked at, either (H200, driver 580)
+	 */
+	if (buffer && size != info->param_size - (info->n_params ? info->param[0].offset : 0))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	p = calloc(1, info->param_size + 16);
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (buffer)
-		memcpy(p, buffer, info->param_size);
+		memcpy(p, buffer, size);
 	for (unsigned int i = 0; !buffer && i < info->n_params; i++) {
 		if (!params[i]) {
 			free(p);

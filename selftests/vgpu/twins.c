@@ -576,9 +576,10 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	unsigned int per_sm = 0;
 	size_t stride = 0;
 
-	if (g->launch_offset + sizeof(a) > info->param_size) {
-		snprintf(why, size, "launch_offset %zu, the twin's parameters have %zu bytes",
-			 g->launch_offset, info->param_size);
+	if (info->n_params != g->params + !!g->n_references + 1 ||
+	    info->param[info->n_params - 1].size != sizeof(a)) {
+		snprintf(why, size, "the twin's parameters are not %u, %sand the launch", g->params,
+			 g->n_references ? "handles " : "");
 		good = false;
 	}
 	s.control = aligned_alloc(128, (sizeof(*s.control) + 127) & ~(size_t)127);
@@ -630,9 +631,10 @@ static bool run_twin(struct vgpu_kernel *k, const struct gsr_kernel *g, const st
 	for (i = 0; i < g->n_references; i++) {
 		uint64_t handle = reference_of(m, g->references[i].name);
 
-		memcpy(params + g->references_offset + i * sizeof(handle), &handle, sizeof(handle));
+		memcpy(params + info->param[g->params].offset + i * sizeof(handle), &handle,
+		       sizeof(handle));
 	}
-	s.arg = (void *)(params + g->launch_offset);
+	s.arg = (void *)(params + info->param[info->n_params - 1].offset);
 	memcpy(s.arg, &a, sizeof(a));
 	s.together = a.flags & GSR_LAUNCH_TOGETHER && !modes;
 	memcpy(l.block, t->block_dim, sizeof(l.block));

@@ -13,14 +13,13 @@
 
 /* ---- parameters ---- */
 
-/*
- * Packs the program's parameters followed by ours. false: they do not match the kernel's
- * declaration.
- */
-static bool pack_params(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
+/* Room for all of the twin's parameters and pointers to them */
+static bool params_room(struct gi_slot *s, const struct gi_func *fn)
 {
-	size_t need = s->form->launch_offset + sizeof(struct gsr_launch), size = 0;
-	const void *buffer = NULL;
+	const bool handles = s->form->kernel.n_references;
+	const size_t end = s->form->launch_offset + sizeof(struct gsr_launch),
+		     at = (end + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *),
+		     need = at + (fn->n_params + handles + 1) * sizeof(void *);
 	unsigned int i;
 
 	if (s->params_room < need) {
@@ -31,6 +30,27 @@ static bool pack_params(struct gi_slot *s, const struct gi_func *fn, void **para
 		s->params = more;
 		s->params_room = need < 4096 ? 4096 : need;
 	}
+	s->pointers = (void **)(s->params + at);
+	for (i = 0; i < fn->n_params; i++)
+		s->pointers[i] = s->params + fn->params[i].offset;
+	if (handles)
+		s->pointers[i++] = s->params + s->form->kernel.references_offset;
+	s->pointers[i] = s->params + s->form->launch_offset;
+	return true;
+}
+
+/*
+ * Packs the program's parameters followed by ours. false: they do not match the kernel's
+ * declaration.
+ */
+static bool pack_params(struct gi_slot *s, const struct gi_func *fn, void **params, void **extra)
+{
+	const void *buffer = NULL;
+	size_t size = 0;
+	unsigned int i;
+
+	if (!params_room(s, fn))
+		return false;
 	if (params) {
 		for (i = 0; i < fn->n_params; i++)
 			memcpy(s->params + fn->params[i].offset, params[i], fn->params[i].size);
@@ -84,11 +104,6 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 {
 	const uint64_t whole = s->cx->client->sms * GSCHED_CAPSM;
 	const unsigned int dynamic = gi_form_dynamic(s->form, l->shared);
-	size_t size = s->form->launch_offset + sizeof(struct gsr_launch);
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-		CU_LAUNCH_PARAM_END,
-	};
 	CUdeviceptr control = s->cx->control + i * sizeof(struct gsr_control);
 	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
 	CUstreamBatchMemOpParams op[2] = { 0 };
@@ -115,11 +130,11 @@ static CUresult submit_twin(const struct gi_launch *l, struct gi_slot *s, unsign
 		config.gridDimY = config.gridDimZ = 1;
 		config.sharedMemBytes = dynamic;
 		config.hStream = l->stream;
-		rc = gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
+		rc = gi_real.cuLaunchKernelEx(&config, s->form->function, s->pointers, NULL);
 	} else {
 		rc = gi_real.cuLaunchKernel(s->form->function, s->launched, 1, 1, l->block[0],
 					    l->block[1], l->block[2], dynamic, l->stream,
-					    NULL, extra);
+					    s->pointers, NULL);
 	}
 	if (rc)
 		return rc;

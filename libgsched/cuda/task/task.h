@@ -48,8 +48,12 @@ struct gi_slot {
 	uint64_t blocks;
 	uint32_t launched;		/* workers, wings included */
 	struct gsr_launch arg;
-	char *params;			/* packed, then struct gsr_launch; kept between tasks */
+	char *params;			/* packed, then struct gsr_launch, then @pointers; kept
+					 * between tasks */
 	size_t params_room;
+	void **pointers;		/* to the twin's parameters: only the driver knows where
+					 * in a buffer one that is aligned to more than 16 bytes
+					 * would lie */
 	bool submitted;
 	bool retires_at_launch;		/* nothing may follow it: it retires once launched */
 	bool tuned;			/* @m is what gi_tune_workers() said */

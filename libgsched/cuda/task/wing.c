@@ -81,8 +81,7 @@ static void set_write(CUstreamBatchMemOpParams *op, CUdeviceptr address, uint64_
  * The streams of wings keep the priority of their creation; if the client's group has another one
  * by now, the launch has it.
  */
-static CUresult launch_workers(const struct gi_slot *s, CUstream stream, unsigned int workers,
-			       void **extra)
+static CUresult launch_workers(const struct gi_slot *s, CUstream stream, unsigned int workers)
 {
 	const unsigned int dynamic = gi_form_dynamic(s->form, s->shared);
 	CUlaunchAttribute attr = {
@@ -98,9 +97,9 @@ static CUresult launch_workers(const struct gi_slot *s, CUstream stream, unsigne
 	if (attr.value.priority == s->cx->wing_priority ||
 	    gi_driver_lacks((const void *)gi_real.cuLaunchKernelEx))
 		return gi_real.cuLaunchKernel(s->form->function, workers, 1, 1, s->block[0],
-					      s->block[1], s->block[2], dynamic, stream, NULL,
-					      extra);
-	return gi_real.cuLaunchKernelEx(&config, s->form->function, NULL, extra);
+					      s->block[1], s->block[2], dynamic, stream,
+					      s->pointers, NULL);
+	return gi_real.cuLaunchKernelEx(&config, s->form->function, s->pointers, NULL);
 }
 
 static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, unsigned int workers,
@@ -108,11 +107,6 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 {
 	struct gi_ctx *cx = s->cx;
 	struct gsr_launch *arg = (void *)(s->params + s->form->launch_offset);
-	size_t size = s->form->launch_offset + sizeof(*arg);
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, s->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-		CU_LAUNCH_PARAM_END,
-	};
 	CUdeviceptr control = cx->control + i * sizeof(struct gsr_control);
 	uint32_t ticket = cx->wing_ticket[k] + 1;
 	CUstreamBatchMemOpParams op[4] = { 0 };
@@ -133,7 +127,7 @@ static CUresult launch_wing(struct gi_slot *s, unsigned int i, unsigned int k, u
 	/* after a recall they look at the page again */
 	set_write(&op[3], control + offsetof(struct gsr_control, next_poll), 0, true);
 	rc = gi_real.cuStreamBatchMemOp_v2(cx->wing_stream[k], s->recalled ? 4 : 3, op, 0);
-	rc = rc ? rc : launch_workers(s, cx->wing_stream[k], workers, extra);
+	rc = rc ? rc : launch_workers(s, cx->wing_stream[k], workers);
 	if (rc)
 		return rc;
 	s->recalled = false;
