@@ -70,7 +70,7 @@ def cost_s(way, beside, turns, seconds):
     settle = max([m.workload.settle_s for m in beside], default=0)
     windows = sum(turn_s(m.workload, seconds) for m in turns) if turns else seconds
     stop = max([m.workload.stop_s for m in beside], default=0)
-    return way.cost_s(len(turns)) + start + settle + windows + stop + 0.5
+    return way.cost_s() + start + settle + windows + stop + 0.5
 
 
 class Run:

@@ -49,8 +49,8 @@ class Way:
     def __init__(self, name):
         self.name = name
 
-    def cost_s(self, requests):
-        """About how long it takes to set up, with so many request programs."""
+    def cost_s(self):
+        """About how long it takes to set up."""
         return 0
 
     def missing(self, session):
@@ -82,7 +82,7 @@ class Mps(Way):
         self.high_priority = high_priority
         self.percent = percent
 
-    def cost_s(self, requests):
+    def cost_s(self):
         return 2
 
     def missing(self, session):
@@ -147,18 +147,12 @@ class Gsched(Way):
             list(options) + (["--policy", policy] if policy else []) + (["--mps"] if bands else [])
         )
 
-    def cost_s(self, requests):
-        if not self.bands:
-            return 1
-        return 3 + 0.5 * requests * (self.bands["request"] != self.bands["batch"])
+    def cost_s(self):
+        return 3 if self.bands else 1
 
     def band(self, group):
-        """Each request has its own, so that the one whose turn it is is alone in its band."""
-        if not is_request(group):
-            return self.bands["batch"]
-        number = group[len("request") :]
-        own = self.bands["request"] != self.bands["batch"]
-        return self.bands["request"] + (number if own else "")
+        """Its gpu.band; None: each program of it has one of its own, without MPS."""
+        return self.bands["request" if is_request(group) else "batch"]
 
     def missing(self, session):
         for tool in ("gschedd", "gschedctl"):
@@ -222,7 +216,7 @@ class Gsched(Way):
             for role, files in roles.items():
                 self.ctl(session, place, "group", "create", role)
                 files = dict(files)
-                if self.bands:
+                if self.bands and self.band(role):
                     files["gpu.band"] = self.band(role)
                 self.change(session, place, role, files)
             yield place
@@ -284,7 +278,7 @@ def find(name, options=()):
     if m:
         bands = {
             None: None,
-            "-bands": {"request": "a", "batch": "b"},
+            "-bands": {"request": None, "batch": "b"},
             "-one": {"request": "a", "batch": "a"},
         }[m[1]]
         return Gsched(name, bands, m[2], options)
