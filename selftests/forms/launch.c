@@ -442,6 +442,34 @@ static void tiny_2000(void)
 	words_show("tiny-2000", &w);
 }
 
+/* A kernel of long blocks and 1500 short ones behind it, more than the driver queues, three times */
+static void run_ahead(void)
+{
+	struct words w, tiny;
+	uint32_t i, k;
+	CUfunction f;
+
+	form_begin();
+	f = form_function("work");
+	w = words_new(form_blocks * THREADS);
+	tiny = words_new(THREADS);
+	for (i = 0; i < 100; i++) {
+		work_launch(f, NULL, &tiny, 1, i);
+		work_expect(&tiny, 1, i);
+		DO(cuCtxSynchronize());
+	}
+	for (k = 0; k < 3; k++) {
+		work(f, NULL, &w, 80 * ROUNDS, k);
+		for (i = 0; i < 1500; i++) {
+			work_launch(f, NULL, &tiny, 1, i);
+			work_expect(&tiny, 1, i);
+		}
+	}
+	DO(cuCtxSynchronize());
+	words_show("run-ahead", &w);
+	words_show("run-ahead", &tiny);
+}
+
 /* Launches that cannot be: what is said natively, and none does harm */
 static void bad(const char *what, const unsigned int (*shapes)[7], unsigned int n_shapes)
 {
@@ -543,6 +571,7 @@ const struct form launch_forms[] = {
 	{ "packed-parameters", packed_parameters },
 	{ "kernels-200", kernels_200 },
 	{ "tiny-2000", tiny_2000 },
+	{ "run-ahead", run_ahead },
 	{ "bad-block", bad_block },
 	{ "bad-shared", bad_shared },
 	{ "bad-grid", bad_grid },

@@ -11,6 +11,15 @@
 #include "launch/raise.h"
 #include "launch/timing.h"
 
+#define GRAPH_LAUNCHES	8	/* what a graph counts as in the driver's queue */
+
+/* A launch that is no twin does not go too far ahead of those that may need a wing. */
+static void stay_near(struct gi_client *c, const struct gi_launch *l)
+{
+	if (gi_tasks_gated(c))
+		gi_tasks_wait_ahead(c, l->graph ? GRAPH_LAUNCHES : 1);
+}
+
 /* Makes the driver's own call for a launch that passes, and sometimes times it. */
 static CUresult forward_passing(const struct gi_launch *l, struct gi_ctx *cx, struct gi_client *c,
 				const struct gi_candidate *k)
@@ -163,6 +172,8 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 	bool pace;
 
 	*refused = false;
+	if (!k->form)
+		stay_near(c, l);
 	if (passing && count_unpaced(c, !k->form))
 		return uncount_unpaced(c, pass_on(l, cx, c, k));
 	if (passing && count_untracked(c, !k->form)) {
@@ -239,7 +250,12 @@ CUresult gi_launch(const struct gi_launch *l)
 	cancel = gi_cancel_disable();
 	/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
-	rc = atomic_load(&c->gone) ? gi_launch_unmanaged(l, cx) : launch_managed(l, cx, c);
+	if (!atomic_load(&c->gone)) {
+		rc = launch_managed(l, cx, c);
+	} else {
+		stay_near(c, l);
+		rc = gi_launch_unmanaged(l, cx);
+	}
 	atomic_fetch_sub(&c->inside, 1);
 	gi_cancel_restore(cancel);
 	return rc;

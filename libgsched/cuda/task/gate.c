@@ -17,6 +17,10 @@
  * A launch that was held back for long precedes calls that begin later; otherwise several threads
  * that copy all the time could starve it. Where even that does not help the original is launched,
  * which needs no wing: what the call waits for may wait for what the launching thread does next.
+ *
+ * A launch, too, waits with the lock held while the driver's queue is full (on the legacy stream;
+ * others let wings pass). So few launches go behind tasks that may need a wing: 64 twins, as there
+ * are slots, and AHEAD others.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -26,14 +30,21 @@
 #define SPARE_NS	1000000000
 #define HELD_NS		1000000000	/* most time that a launch is held back */
 #define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
+/* of 1021 calls that the driver queues: a twin is three, others may have events beside them */
+#define AHEAD		256
 
 static _Atomic bool twins_launched;	/* before that, no call has anything to wait for */
 static _Atomic int early_calls;		/* copies begun before that, which no twin may precede */
 
-/*
- * Whether a task on a stream of at least @least may need a wing. No lock is needed: at worst a task
- * that has just finished is counted.
- */
+/* No lock is needed: at worst a task that has just finished is counted. */
+static bool may_need_wing(const struct gi_client *c, unsigned int i)
+{
+	return gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
+	       gi_load(&c->cl->slot[i].retired) != gi_load(&c->cl->slot[i].seq) &&
+	       !atomic_load(&c->tasks->slot[i].unlimited);
+}
+
+/* Whether a task on a stream of at least @least may need a wing */
 static bool wings_needed(const struct gi_client *c, enum gi_order least)
 {
 	uint64_t mask;
@@ -41,10 +52,23 @@ static bool wings_needed(const struct gi_client *c, enum gi_order least)
 	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
 		unsigned int i = __builtin_ctzll(mask);
 
-		if (gi_load(&c->cl->slot[i].tier) == GSCHED_TIER_BLOCK &&
-		    c->tasks->slot[i].order >= least &&
-		    gi_load(&c->cl->slot[i].retired) != gi_load(&c->cl->slot[i].seq) &&
-		    !atomic_load(&c->tasks->slot[i].unlimited))
+		if (c->tasks->slot[i].order >= least && may_need_wing(c, i))
+			return true;
+	}
+	return false;
+}
+
+bool gi_tasks_evicted(const struct gi_client *c)
+{
+	uint64_t mask;
+
+	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
+		unsigned int i = __builtin_ctzll(mask);
+		const struct gsched_cl_slot *line = &c->cl->slot[i];
+
+		if (may_need_wing(c, i) &&
+		    (!gi_load(&c->arb->slot[i].window) ||
+		     gi_load(&line->left) >= gi_load(&line->launched)))
 			return true;
 	}
 	return false;
@@ -83,6 +107,35 @@ bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t ns)
 		spin_or_sleep(&round);
 	}
 	return true;
+}
+
+void gi_tasks_wait_ahead(struct gi_client *c, unsigned int launches)
+{
+	struct gi_tasks *t = c->tasks;
+	uint32_t seq[GSCHED_SLOTS];
+	unsigned int round = 0, i;
+	uint64_t mask, start;
+
+	if (atomic_fetch_add(&t->ahead, launches) + launches < AHEAD)
+		return;
+	mask = gi_slots_in_flight(t);
+	for (i = 0; i < GSCHED_SLOTS; i++)
+		seq[i] = gi_load(&c->cl->slot[i].seq);
+	start = gi_now();
+	while (mask) {
+		i = __builtin_ctzll(mask);
+		if (gi_load(&c->cl->slot[i].seq) != seq[i] || !may_need_wing(c, i)) {
+			mask &= mask - 1;
+			continue;
+		}
+		/* it may wait for what this thread does next, unless it waits for the arbiter */
+		if (gi_tasks_evicted(c))
+			start = gi_now();
+		if (atomic_load(&c->stop) || gi_now() - start > SPARE_NS)
+			break;
+		spin_or_sleep(&round);
+	}
+	atomic_store(&t->ahead, 0);
 }
 
 /* The agent has stopped: waiting would not help. */

@@ -104,8 +104,8 @@ static int claim_slot(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 
 /*
  * If all slots are taken, or none is clean, the program waits as it would for a full hardware
- * queue. The wait is bounded: the tasks in the slots may wait for something that this thread has
- * yet to do.
+ * queue. The wait is bounded, unless tasks are evicted: those in the slots may wait for something
+ * that this thread has yet to do.
  */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
@@ -126,6 +126,8 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 			return slot;
 		if (finished != atomic_load(&c->tasks->finished)) {
 			finished = atomic_load(&c->tasks->finished);
+			start = gi_now();
+		} else if (!atomic_load(&c->stop) && gi_tasks_evicted(c)) {
 			start = gi_now();
 		} else if (gi_now() - start > patience) {
 			atomic_store(&c->tasks->stuck_at, finished + 1);

@@ -82,6 +82,7 @@ struct gi_slot {
 struct gi_tasks {
 	_Atomic uint64_t free;		/* mask of the FREE slots, which launches search: slot.c */
 	_Atomic uint64_t gated;		/* slots whose task has a done gate */
+	_Atomic unsigned int ahead;	/* launches without one since such a task was waited for */
 	/* twin launches under way, on blocking (and legacy) streams and on others: gate.c */
 	_Atomic int launching_ordered, launching_unordered;
 	/* driver calls that hold launches back: all of them, or those on ordered streams: gate.c */
@@ -127,6 +128,12 @@ bool gi_slot_give_up(struct gi_client *c, unsigned int slot);
 static inline enum gi_slot_state gi_slot_state(const struct gi_slot *s)
 {
 	return atomic_load(&s->state);
+}
+
+/* Whether a task has a done gate, and so may need a wing */
+static inline bool gi_tasks_gated(const struct gi_client *c)
+{
+	return atomic_load_explicit(&c->tasks->gated, memory_order_relaxed);
 }
 
 /* Slots that are not FREE; a snapshot, as are the next ones. */
@@ -249,6 +256,13 @@ bool gi_tasks_quiesce(struct gi_client *c);
 /* Only waits for that, @timeout_ns at most. */
 bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t timeout_ns);
 void gi_tasks_resume(struct gi_client *c);
+/* Whether a task that may need a wing has no window, or no workers */
+bool gi_tasks_evicted(const struct gi_client *c);
+/*
+ * Called before a launch without a done gate while there are tasks with one; it counts as @launches.
+ * If they are many it waits for those tasks: as long as one is evicted, else for a second at most.
+ */
+void gi_tasks_wait_ahead(struct gi_client *c, unsigned int launches);
 /*
  * Quiesces a context: holds twin launches back, and waits until the context's streams are empty and
  * nothing can be enqueued. false: this took longer than @ns, and nothing is held back.
