@@ -124,7 +124,7 @@ gi_direct_begin(uint32_t not, enum gi_priority by, const struct gi_shape_of *of)
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable)
 		return NULL;
 	flags = gi_load(&c->arb->header.flags);
-	if (gi_may_need_twins(flags) && (!of || gi_must_submit(c) || gi_tasks_gated(c)))
+	if (gi_may_need_twins(flags) && (!of || gi_must_submit(c) || gi_tasks_far_ahead(c, 1)))
 		return NULL;
 	if (!gi_may_be_direct(c, flags, not, by))
 		return NULL;

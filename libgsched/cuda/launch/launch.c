@@ -16,8 +16,8 @@
 /* A launch that is no twin does not go too far ahead of those that may need a wing. */
 static void stay_near(struct gi_client *c, const struct gi_launch *l)
 {
-	if (gi_tasks_gated(c))
-		gi_tasks_wait_ahead(c, l->graph ? GRAPH_LAUNCHES : 1);
+	if (gi_tasks_far_ahead(c, l->graph ? GRAPH_LAUNCHES : 1))
+		gi_tasks_wait_ahead(c);
 }
 
 /* Makes the driver's own call for a launch that passes, and sometimes times it. */

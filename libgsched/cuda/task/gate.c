@@ -20,7 +20,7 @@
  *
  * A launch, too, waits with the lock held while the driver's queue is full (on the legacy stream;
  * others let wings pass). So few launches go behind tasks that may need a wing: 64 twins, as there
- * are slots, and AHEAD others.
+ * are slots, and GI_AHEAD others.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -30,8 +30,6 @@
 #define SPARE_NS	1000000000
 #define HELD_NS		1000000000	/* most time that a launch is held back */
 #define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
-/* of 1021 calls that the driver queues: a twin is three, others may have events beside them */
-#define AHEAD		256
 
 static _Atomic bool twins_launched;	/* before that, no call has anything to wait for */
 static _Atomic int early_calls;		/* copies begun before that, which no twin may precede */
@@ -109,19 +107,15 @@ bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t ns)
 	return true;
 }
 
-void gi_tasks_wait_ahead(struct gi_client *c, unsigned int launches)
+void gi_tasks_wait_ahead(struct gi_client *c)
 {
 	struct gi_tasks *t = c->tasks;
 	uint32_t seq[GSCHED_SLOTS];
 	unsigned int round = 0, i;
-	uint64_t mask, start;
+	uint64_t mask = gi_slots_in_flight(t), start = gi_now();
 
-	if (atomic_fetch_add(&t->ahead, launches) + launches < AHEAD)
-		return;
-	mask = gi_slots_in_flight(t);
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		seq[i] = gi_load(&c->cl->slot[i].seq);
-	start = gi_now();
 	while (mask) {
 		i = __builtin_ctzll(mask);
 		if (gi_load(&c->cl->slot[i].seq) != seq[i] || !may_need_wing(c, i)) {

@@ -130,10 +130,20 @@ static inline enum gi_slot_state gi_slot_state(const struct gi_slot *s)
 	return atomic_load(&s->state);
 }
 
-/* Whether a task has a done gate, and so may need a wing */
-static inline bool gi_tasks_gated(const struct gi_client *c)
+/*
+ * Counts launches without a done gate while there are tasks with one. Whether they are too many
+ * then: gate.c. Of 1021 calls that the driver queues a twin takes three, and events and copies may
+ * come with other launches.
+ */
+#define GI_AHEAD	128
+
+static inline bool gi_tasks_far_ahead(const struct gi_client *c, unsigned int launches)
 {
-	return atomic_load_explicit(&c->tasks->gated, memory_order_relaxed);
+	struct gi_tasks *t = c->tasks;
+
+	return atomic_load_explicit(&t->gated, memory_order_relaxed) &&
+	       atomic_fetch_add_explicit(&t->ahead, launches, memory_order_relaxed) + launches >
+	       GI_AHEAD;
 }
 
 /* Slots that are not FREE; a snapshot, as are the next ones. */
@@ -259,10 +269,10 @@ void gi_tasks_resume(struct gi_client *c);
 /* Whether a task that may need a wing has no window, or no workers */
 bool gi_tasks_evicted(const struct gi_client *c);
 /*
- * Called before a launch without a done gate while there are tasks with one; it counts as @launches.
- * If they are many it waits for those tasks: as long as one is evicted, else for a second at most.
+ * After gi_tasks_far_ahead(): waits for the tasks that have a done gate now, as long as one is
+ * evicted, else for a second at most.
  */
-void gi_tasks_wait_ahead(struct gi_client *c, unsigned int launches);
+void gi_tasks_wait_ahead(struct gi_client *c);
 /*
  * Quiesces a context: holds twin launches back, and waits until the context's streams are empty and
  * nothing can be enqueued. false: this took longer than @ns, and nothing is held back.
