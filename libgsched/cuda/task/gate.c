@@ -116,7 +116,8 @@ void gi_tasks_wait_ahead(struct gi_client *c)
 
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		seq[i] = gi_load(&c->cl->slot[i].seq);
-	while (mask) {
+	/* tasks of a broken context are given up */
+	while ((mask &= gi_slots_in_flight(t))) {
 		i = __builtin_ctzll(mask);
 		if (gi_load(&c->cl->slot[i].seq) != seq[i] || !may_need_wing(c, i)) {
 			mask &= mask - 1;
