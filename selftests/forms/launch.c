@@ -442,10 +442,10 @@ static void tiny_2000(void)
 	words_show("tiny-2000", &w);
 }
 
-/* A kernel of long blocks and 1500 short ones behind it, more than the driver queues, three times */
+/* A kernel of long blocks and behind it 1500 short ones, or memsets: more than the driver queues */
 static void run_ahead(void)
 {
-	struct words w, tiny;
+	struct words w, tiny, set;
 	uint32_t i, k;
 	CUfunction f;
 
@@ -453,21 +453,29 @@ static void run_ahead(void)
 	f = form_function("work");
 	w = words_new(form_blocks * THREADS);
 	tiny = words_new(THREADS);
+	set = words_new(THREADS);
 	for (i = 0; i < 100; i++) {
 		work_launch(f, NULL, &tiny, 1, i);
 		work_expect(&tiny, 1, i);
 		DO(cuCtxSynchronize());
 	}
-	for (k = 0; k < 3; k++) {
+	for (k = 0; k < 4; k++) {
 		work(f, NULL, &w, 80 * ROUNDS, k);
 		for (i = 0; i < 1500; i++) {
+			if (k % 2) {
+				DO(cuMemsetD32Async(set.at, i, THREADS, NULL));
+				continue;
+			}
 			work_launch(f, NULL, &tiny, 1, i);
 			work_expect(&tiny, 1, i);
 		}
 	}
+	for (i = 0; i < THREADS; i++)
+		set.want[i] = 1499;
 	DO(cuCtxSynchronize());
 	words_show("run-ahead", &w);
 	words_show("run-ahead", &tiny);
+	words_show("run-ahead", &set);
 }
 
 /* Launches that cannot be: what is said natively, and none does harm */

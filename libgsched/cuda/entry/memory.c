@@ -300,6 +300,7 @@ static bool any_pageable_operand(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	GI_ENTER(); \
 	if (gi_wait_needed() && (waits)) \
 		return GI_CALL_ON(stream_, symbol, own, __VA_ARGS__); \
+	gi_stay_near(); \
 	guard = gi_stream_lock_shared(stream_); \
 	rc = gi_real.symbol##own(__VA_ARGS__); \
 	gi_stream_unlock_shared(&guard); \

@@ -13,6 +13,7 @@
 		CUresult rc; \
 \
 		GI_ENTER(); \
+		gi_stay_near(); \
 		guard = gi_stream_lock_shared(stream); \
 		rc = gi_real.symbol args; \
 		gi_stream_unlock_shared(&guard); \
@@ -97,6 +98,7 @@ static void note_waits(CUstream stream, unsigned int n, const CUstreamBatchMemOp
 \
 		GI_ENTER(); \
 		note_waits(stream, n, ops); \
+		gi_stay_near(); \
 		guard = gi_stream_lock_shared(stream); \
 		rc = gi_real.symbol(stream, n, ops, flags); \
 		gi_stream_unlock_shared(&guard); \

@@ -20,7 +20,7 @@
  *
  * A launch, too, waits with the lock held while the driver's queue is full (on the legacy stream;
  * others let wings pass). So few launches go behind tasks that may need a wing: 64 twins, as there
- * are slots, and GI_AHEAD others.
+ * are slots, and GI_AHEAD others, copies and memsets included.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -411,6 +411,14 @@ bool gi_wait_needed(void)
 static bool needs_wait(const struct gi_client *c)
 {
 	return c && c->tasks && !agent_stopped(c);
+}
+
+void gi_stay_near(void)
+{
+	struct gi_ctx *cx = gi_wait_needed() ? gi_current_now() : NULL;
+
+	if (cx && needs_wait(cx->client) && gi_tasks_far_ahead(cx->client, 1))
+		gi_tasks_wait_ahead(cx->client);
 }
 
 /* New clients are inserted at the head of the list, so places behind @w->c do not change. */

@@ -132,8 +132,8 @@ static inline enum gi_slot_state gi_slot_state(const struct gi_slot *s)
 
 /*
  * Counts launches without a done gate while there are tasks with one. Whether they are too many
- * then: gate.c. Of 1021 calls that the driver queues a twin takes three, and events and copies may
- * come with other launches.
+ * then: gate.c. Of 1021 calls that the driver queues a twin takes three, and events may come with
+ * other launches.
  */
 #define GI_AHEAD	128
 
@@ -273,6 +273,7 @@ bool gi_tasks_evicted(const struct gi_client *c);
  * evicted, else for a second at most.
  */
 void gi_tasks_wait_ahead(struct gi_client *c);
+void gi_stay_near(void);	/* both, before a call that enqueues something else */
 /*
  * Quiesces a context: holds twin launches back, and waits until the context's streams are empty and
  * nothing can be enqueued. false: this took longer than @ns, and nothing is held back.
