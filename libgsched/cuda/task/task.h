@@ -68,12 +68,12 @@ struct gi_slot {
 	uint32_t wings, wing_ticket[GI_WING_STREAMS];
 	uint32_t wing_count[GI_WING_STREAMS];
 	uint64_t next_wing, wing_gap;
-	/* all workers were told to leave, so that the next wing has a stream: again at @next_recall */
+	/* all workers were told to leave, so that the next wing has a stream: then @next_recall */
 	bool recalled;
 	uint64_t next_recall;
 	uint64_t ran;			/* of a task that drains: GPU time, 0 unknown */
 	enum gi_order order;
-	uint32_t closed;		/* mask of wing streams: something waits for the wing's end */
+	uint32_t closed;		/* wing streams where something waits for the wing's end */
 	uint32_t free_wings;		/* mask of wing streams: this wing ignores the window */
 	_Atomic bool unlimited;		/* such a wing runs: the task ends without another one */
 };
