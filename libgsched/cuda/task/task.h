@@ -68,7 +68,7 @@ struct gi_slot {
 	uint32_t wings, wing_ticket[GI_WING_STREAMS];
 	uint32_t wing_count[GI_WING_STREAMS];
 	uint64_t next_wing, wing_gap;
-	/* all workers were told to leave, so that the next wing has a stream: then @next_recall */
+	/* all workers were told to leave, so that a wing has a stream; once more at @next_recall */
 	bool recalled;
 	uint64_t next_recall;
 	uint64_t ran;			/* of a task that drains: GPU time, 0 unknown */
