@@ -109,8 +109,9 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_text(p, f, body, gsr_queue_count);
 	if (p->modes)
 		n += gsr_insert_text(p, f, body, unless_window);
-	n += gsr_insert_text(p, f, body, test_expiry);
-	n += gsr_insert_text(p, f, body, test_window);
+	n += gsr_insert_text(p, f, body, r ? test_expiry : test_copy);
+	if (r)
+		n += gsr_insert_text(p, f, body, test_window);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (p->modes)
 		n += gsr_insert_text(p, f, body, "$#fetch:\n");

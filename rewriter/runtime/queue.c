@@ -32,12 +32,10 @@ unsigned int gsr_queue_take(struct gsr_pass *p, struct gsr_function *f, struct g
 		n += gsr_insert_text(p, f, at, keep_rest);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, "$#located:\n");
-	if (p->modes || ids)
+	if (ids)
 		n += gsr_insert_text(p, f, at, ids_of_number);
-	if (ids > 1)
-		n += gsr_insert_text(p, f, at, first_row);
-	if (p->modes || ids)
-		n += gsr_insert_text(p, f, at, unless_first_row);
+	if (ids)
+		n += gsr_insert_text(p, f, at, ids > 1 ? first_row : column_of_row);
 	return n;
 }
 
@@ -56,12 +54,8 @@ unsigned int gsr_queue_seldom(struct gsr_pass *p, struct gsr_function *f, bool r
 			n += gsr_insert_text(p, f, NULL, "$#rounded:\n");
 		n += gsr_insert_text(p, f, NULL, round_batch);
 	}
-	if (p->modes || ids)
-		n += gsr_insert_text(p, f, NULL, ids > 1 ? divide_by_x : column_of_row);
 	if (ids > 1)
-		n += gsr_insert_text(p, f, NULL, divide_by_y);
-	if (p->modes || ids)
-		n += gsr_insert_text(p, f, NULL, "bra $#ids;\n");
+		n += gsr_insert_text(p, f, NULL, divide);
 	n += gsr_insert_text(p, f, NULL, behind_stripes);
 	/*
 	 * Here again, so that the loop over counters has one way in: else ptxas 13.0 moves local

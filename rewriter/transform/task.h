@@ -25,15 +25,15 @@
 /* u32: what is left of the last fetch in another column: its position, and how many */
 #define GSR_TASK_REST		48
 #define GSR_TASK_REST_COUNT	52
+/* u64: address of its copy of the window, less that of control.copy */
+#define GSR_TASK_RELAY		56
+#define GSR_TASK_BIT		64	/* u64: its bit in a word of control.sm; 0: none */
+#define GSR_TASK_WORD		72	/* u64: address of that word, less that of control.sm */
 /*
  * u32: from which GSR_TASK_INDEX on each batch size is computed again; the end of a static range
  */
-#define GSR_TASK_NEAR		56
-#define GSR_TASK_LIMIT		60	/* u32: least limit that includes it: position + weight */
-#define GSR_TASK_BIT		64	/* u64: its bit in a word of control.sm; 0: none */
-#define GSR_TASK_WORD		72	/* u64: address of that word, less that of control.sm */
-/* u64: address of its copy of the window, less that of control.copy */
-#define GSR_TASK_RELAY		80
+#define GSR_TASK_NEAR		80
+#define GSR_TASK_LIMIT		84	/* u32: least limit that includes it: position + weight */
 #define GSR_TASK_RAN		88	/* u32: block-tasks that this worker ran */
 #define GSR_TASK_COME		92	/* u32: warps that have finished the last block-task */
 #define GSR_TASK_ASIDE		96	/* u32[4] */
