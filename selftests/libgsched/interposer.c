@@ -738,7 +738,8 @@ static void told_behind(void)
 		ok(f.cl && told - f.cancels + f.cl->header.leased_tasks == 300 &&
 		   f.async_submits > 100 && f.cancels == !later,
 		   "%u are told, %u of them cancelled", told, f.cancels);
-		ok(later ? f.timed_originals <= 6 : f.timed_originals >= 30,
+		/* one in 128 and one in 8; on a busy machine some are not told */
+		ok(later ? f.timed_originals <= 6 : f.timed_originals >= 20,
 		   "the times of %u are told", f.timed_originals);
 		fake_stop(&f);
 	}
