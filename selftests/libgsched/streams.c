@@ -55,6 +55,18 @@ static void *evict(void *arg)
 	return NULL;
 }
 
+/* A run whose tasks are evicted, each once */
+static void run_evicted(char *const what[], struct run *r)
+{
+	pthread_t thread;
+
+	evicting = true;
+	pthread_create(&thread, NULL, evict, NULL);
+	run(true, what, r);
+	evicting = false;
+	pthread_join(thread, NULL);
+}
+
 static void begin(uint32_t lease, uint32_t flags)
 {
 	fake_start(&f);
@@ -70,17 +82,12 @@ static void begin(uint32_t lease, uint32_t flags)
 static void order(uint32_t flags, char *const *what)
 {
 	struct run alone, r;
-	pthread_t thread;
 
 	run(false, what, &alone);
 	ok(!alone.status && strstr(alone.text, ": 0 torn"), "the program alone");
 	setenv("VGPU_DELAYS", "1:500", 1);
 	begin(GSCHED_LEASE_NONE, flags);
-	evicting = true;
-	pthread_create(&thread, NULL, evict, NULL);
-	run(true, what, &r);
-	evicting = false;
-	pthread_join(thread, NULL);
+	run_evicted(what, &r);
 	unsetenv("VGPU_DELAYS");
 	same(&r, &alone, "threads with streams in common");
 	ok(f.cl && f.cl->header.managed[GSCHED_TIER_BLOCK] > 50 && f.cl->header.wings,
@@ -461,17 +468,12 @@ static void gates(void)
 	static char *const what[] = { app, "selftests/libgsched/kernels.ptx", "plain", "threads",
 				      NULL };
 	struct run alone, r;
-	pthread_t thread;
 
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
 	run(false, what, &alone);
 	begin(GSCHED_LEASE_NONE, 0);
 	f.share = GSCHED_SHARE_ALL / 2;
-	evicting = true;
-	pthread_create(&thread, NULL, evict, NULL);
-	run(true, what, &r);
-	evicting = false;
-	pthread_join(thread, NULL);
+	run_evicted(what, &r);
 	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 	same(&r, &alone, "four streams in four hardware queues");
 	ok(f.cl && f.cl->header.paced_ns, "tasks without a gate are charged: %llu ns",
@@ -532,18 +534,13 @@ static void context_waits(void)
 	static char *const what[] = { APP, "context-waits", NULL };
 	struct run alone, r;
 	uint64_t wings = 0;
-	pthread_t thread;
 
 	run(false, what, &alone);
 	ok(strstr(alone.text, "8 launches"), "a context that waits for an event");
 	/* on a busy machine a run may be over before anything is evicted */
 	for (unsigned int i = 0; i < 5 && !wings; i++) {
 		begin(GSCHED_LEASE_NONE, 0);
-		evicting = true;
-		pthread_create(&thread, NULL, evict, NULL);
-		run(true, what, &r);
-		evicting = false;
-		pthread_join(thread, NULL);
+		run_evicted(what, &r);
 		same(&r, &alone, "evicted meanwhile");
 		wings = f.cl ? f.cl->header.wings : 0;
 		fake_stop(&f);
@@ -696,16 +693,11 @@ static void held_back(void)
 static void blocking_launches(void)
 {
 	static char *const what[] = { APP, "blocking-launches", NULL };
-	pthread_t thread;
 	struct run r;
 
 	setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
 	begin(GSCHED_LEASE_NONE, 0);
-	evicting = true;
-	pthread_create(&thread, NULL, evict, NULL);
-	run(true, what, &r);
-	evicting = false;
-	pthread_join(thread, NULL);
+	run_evicted(what, &r);
 	unsetenv("CUDA_LAUNCH_BLOCKING");
 	ok(!r.status && !strcmp(r.text, "blocking-launches: 0 early\n"),
 	   "launches that wait for their kernels: %s", r.text);
