@@ -702,6 +702,34 @@ static bool ended(uint64_t n)
 	return false;
 }
 
+/* 300 launches of kernels whose SMs are kept free, if @held. How many times of them are told. */
+static unsigned int times_told(bool held, char *const what[], const struct run *alone)
+{
+	/* not if the launch waits for its kernel */
+	const bool later = held && !getenv("CUDA_LAUNCH_BLOCKING");
+	unsigned int told;
+	struct run r;
+
+	fake_begin(GSCHED_LEASE_NOTIFY);
+	f.flags = held ? GSCHED_ARB_HELD : 0;
+	f.mode = GSCHED_MODE_SPATIAL;
+	f.top_priority = 1;
+	start(&r, true, what);
+	/* a program that ends takes along what the arbiter has not read in time */
+	fake_wait(&f, &f.attached_count, 1);
+	ok(ended(300 + !later), "each ends, and the arbiter hears of it");
+	tell(&r, "1");
+	finish(&r);
+	fake_wait(&f, &f.detached, 1);
+	same(&r, alone, later ? "300 launches that are told later" : "300 that are told first");
+	/* on a busy machine it does not read in time: it is asked, or not told any more */
+	told = f.submits + f.async_submits;
+	ok(f.cl && told - f.cancels + f.cl->header.leased_tasks == 300 && f.async_submits > 100 &&
+	   f.cancels == !later, "%u are told, %u of them cancelled", told, f.cancels);
+	fake_stop(&f);
+	return f.timed_originals;
+}
+
 /*
  * Where its SMs are kept free a kernel is launched before the arbiter is told, as is seen from one
  * that the driver refuses; and few are timed. Not if the launch waits for its kernel.
@@ -709,39 +737,19 @@ static bool ended(uint64_t n)
 static void told_behind(void)
 {
 	static char *const what[] = { "tiny", "wrong", "stop", NULL };
-	struct run alone, r;
-	unsigned int i, told;
+	struct run alone;
+	unsigned int i, tries, times;
 
 	start(&alone, false, what);
 	tell(&alone, "1");
 	finish(&alone);
 	for (i = 0; i < 3; i++) {
-		const bool later = i == 1;
-
 		if (i == 2)
 			setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
-		fake_begin(GSCHED_LEASE_NOTIFY);
-		f.flags = i ? GSCHED_ARB_HELD : 0;
-		f.mode = GSCHED_MODE_SPATIAL;
-		f.top_priority = 1;
-		start(&r, true, what);
-		/* a program that ends takes along what the arbiter has not read in time */
-		fake_wait(&f, &f.attached_count, 1);
-		ok(ended(300 + !later), "each ends, and the arbiter hears of it");
-		tell(&r, "1");
-		finish(&r);
-		fake_wait(&f, &f.detached, 1);
-		same(&r, &alone, later ? "300 launches that are told later" :
-		     "300 that are told first");
-		/* on a busy machine it does not read in time: it is asked, or not told any more */
-		told = f.submits + f.async_submits;
-		ok(f.cl && told - f.cancels + f.cl->header.leased_tasks == 300 &&
-		   f.async_submits > 100 && f.cancels == !later,
-		   "%u are told, %u of them cancelled", told, f.cancels);
-		/* one in 128 and one in 8; on a busy machine some are not told */
-		ok(later ? f.timed_originals <= 6 : f.timed_originals >= 20,
-		   "the times of %u are told", f.timed_originals);
-		fake_stop(&f);
+		/* one in 8, or in 128; on a busy machine some are lost */
+		for (tries = 0, times = 0; tries < 5 && (i == 1 ? !tries : times < 30); tries++)
+			times = times_told(i, what, &alone);
+		ok(i == 1 ? times <= 6 : times >= 30, "the times of %u are told", times);
 	}
 	unsetenv("CUDA_LAUNCH_BLOCKING");
 }
