@@ -31,8 +31,9 @@
  *     it gives the copies new expiries, from now + poll_ns on, poll_ns / 4 apart, and reads the
  *     window from the page (launch.window, host memory). If that has changed, it goes to
  *     control.relay and all copies, and its lower half to stat.seen_limit. A worker whose position
- *     the window excludes leaves early. A resumable twin always polls control.relay and
- *     control.next_poll. With GSR_LAUNCH_NO_WINDOW the position is one that no window excludes.
+ *     the window excludes leaves early. A resumable twin gives its own copy a new expiry, and
+ *     takes the relay into it. With GSR_LAUNCH_NO_WINDOW the position is one that no window
+ *     excludes.
  *  3. Fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of
  *     all counters: leave. n stays if the last fetch took about fetch_ns and the end is far. Else
  *     it aims at fetch_ns of work by the measured time of the last fetch: a power of two, at most
@@ -75,7 +76,7 @@
 #include <stdint.h>
 
 #define GSR_SUFFIX		"__gsched"
-#define GSR_ABI_VERSION		30	/* part of every cache key: also for other twins */
+#define GSR_ABI_VERSION		31	/* part of every cache key: also for other twins */
 #define GSR_SMS_MAX		1024
 #define GSR_RANGES_MAX		(32 * GSR_SMS_MAX)
 #define GSR_COUNTERS		16
@@ -143,7 +144,7 @@ struct gsr_launch {
 	/* block-tasks of each counter; -3 workers / counters */
 	float each, ahead;
 	uint32_t half_column;	/* bits of a float: half of the rows of a column; 0: no columns */
-	/* clocks of an SM between two reads of the relay in the middle of a block-task, at least */
+	/* clocks of an SM between two polls in the middle of a block-task, at least */
 	uint32_t poll_clocks;
 };
 

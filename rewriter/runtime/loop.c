@@ -22,10 +22,8 @@ unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stm
 {
 	unsigned int n;
 
-	n = gsr_insert_format(p, f, at, skip_unexpired, tag);
-	n += gsr_insert_text(p, f, at, gsr_not_first);
-	n += gsr_insert_format(p, f, at, "@%%#p0 bra $#window%s;\n", tag);
-	n += gsr_insert_format(p, f, at, poll_relay, tag);
+	n = gsr_insert_format(p, f, at, look_at_copy, tag);
+	n += gsr_insert_format(p, f, at, poll_copy, tag);
 	n += gsr_insert_format(p, f, at, "$#window%s:\n", tag);
 	n += gsr_insert_text(p, f, at, test_window);
 	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
@@ -102,16 +100,12 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 	if (r)
 		n += gsr_insert_text(p, f, body, gsr_not_first);
 	n += gsr_insert_text(p, f, body, r ? "@%#p0 bra $#wait;\n" : unless_fetching);
-	if (!r)
-		n += gsr_insert_text(p, f, body, gsr_queue_rest);
-	n += gsr_insert_text(p, f, body, r ? schedule : schedule_copies);
-	if (!r)
-		n += gsr_insert_text(p, f, body, gsr_queue_count);
+	n += gsr_insert_text(p, f, body, r ? find_copy : gsr_queue_rest);
+	n += gsr_insert_text(p, f, body, schedule);
+	n += r ? gsr_resume_look(p, f, body) : gsr_insert_text(p, f, body, gsr_queue_count);
 	if (p->modes)
 		n += gsr_insert_text(p, f, body, unless_window);
-	n += gsr_insert_text(p, f, body, r ? test_expiry : test_copy);
-	if (r)
-		n += gsr_insert_text(p, f, body, test_window);
+	n += gsr_insert_text(p, f, body, test_copy);
 	n += gsr_insert_text(p, f, body, leave_if_excluded);
 	if (p->modes)
 		n += gsr_insert_text(p, f, body, "$#fetch:\n");
@@ -150,10 +144,8 @@ static unsigned int insert_prologue(struct gsr_pass *p, struct gsr_function *f,
 			p, f, code,
 			gsr_sprintf(p->arena, "%smov.u32 %%#s, %u;\nbra $#meet;\n$#site_%u:\n",
 				    sites->red ? "mov.u32 %#v, 0;\n" : "", sites->n, sites->n));
-	if (r) {
-		n += gsr_insert_text(p, f, code, is_first_warp);
+	if (r)
 		n += gsr_resume_start(p, f, code, r);
-	}
 	if (r && r->early && r->red)
 		n += gsr_insert_text(p, f, code, "mov.u32 %#v, 0;\n");
 	if (r && r->early) {
@@ -170,7 +162,7 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	n += resumable ? gsr_insert_format(p, f, NULL, poll_relay, "") :
+	n += resumable ? gsr_insert_format(p, f, NULL, poll_copy, "") :
 			 gsr_insert_text(p, f, NULL, poll_copies);
 	if (resumable) {
 		n += gsr_insert_text(p, f, NULL, "bra $#window;\n");

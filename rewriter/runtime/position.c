@@ -35,7 +35,9 @@ unsigned int gsr_position_claim(struct gsr_pass *p, struct gsr_function *f, stru
 	n += gsr_insert_text(p, f, at, positioned);
 	if (resumable || shared)
 		n += gsr_insert_text(p, f, at, init_grid);
-	n += gsr_insert_text(p, f, at, resumable ? init_records : init_copy);
+	n += gsr_insert_text(p, f, at, init_copy);
+	if (resumable)
+		n += gsr_insert_text(p, f, at, init_records);
 	if (p->modes)
 		n += gsr_insert_text(p, f, at, first_range);
 	return n + gsr_insert_text(p, f, at, init_batch);

@@ -54,8 +54,7 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 
 /*
  * loop.c: polls the window; any thread may execute it. Jumps to label @inside unless the window
- * excludes this worker. @tag makes labels unique. Expects the control block in %#d0, its first two
- * words in %#d1 and %#d2, and the time in %#d5.
+ * excludes this worker. @tag makes labels unique.
  */
 unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 		      const char *tag, const char *inside);
@@ -83,6 +82,7 @@ extern const char gsr_find_me[], gsr_find_part[];	/* formats for own.c */
 unsigned int gsr_resume_start(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			      const struct gsr_resume *r);
 unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struct gsr_resume *r);
+unsigned int gsr_resume_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at);
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			      const struct gsr_resume *r);
 unsigned int gsr_resume_arm(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,

@@ -3,9 +3,8 @@
  * The code that suspends a block-task in its middle and resumes it (abi.h: struct gsr_save).
  *
  * At a point, which is the head of a loop or a barrier, a thread charges the instructions executed
- * since the last point to its budget (%#n). When the budget is below zero it checks: whether FLAG
- * says "leave", and in the first warp, if LOOK says so, whether it is time to poll the window.
- * Threads of the first warp have odd budgets; charges are even, so the low bit stays.
+ * since the last point to its budget (%#n). When the budget is below zero it checks whether FLAG
+ * says "leave", and, if LOOK says so, whether it is time to poll the window.
  *
  * A thread that finds "leave" saves its registers and jumps to the meeting at the end of the body.
  * All threads of the block come there, from points, from barriers and from returns, and vote. If
@@ -36,8 +35,10 @@ static unsigned int insert_check(struct gsr_pass *p, struct gsr_function *f,
 {
 	unsigned int n;
 
-	n = gsr_insert_format(p, f, NULL, check_flag, r->look, leave, inside);
-	n += gsr_insert_format(p, f, NULL, check_deadline, inside);
+	n = gsr_insert_format(p, f, NULL, load_flags, r->look);
+	if (!r->in_place)
+		n += gsr_insert_format(p, f, NULL, leave_if_told, leave);
+	n += gsr_insert_format(p, f, NULL, claim_poll, inside);
 	n += gsr_look(p, f, NULL, tag, inside);
 	return n + gsr_insert_text(p, f, NULL, raise_flag);
 }
@@ -70,8 +71,7 @@ static const char *way_out(struct gsr_pass *p, const struct gsr_resume *r, unsig
 unsigned int gsr_resume_start(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
 			      const struct gsr_resume *r)
 {
-	unsigned int n = gsr_insert_format(p, f, at, "selp.u32 %%#n, %u, %u, %%#p1;\n",
-					   r->look + 1, r->look), i;
+	unsigned int n = gsr_insert_format(p, f, at, "mov.u32 %%#n, %u;\n", r->look), i;
 
 	for (i = 0; i < r->n_reconvs; i++)
 		n += gsr_insert_format(p, f, at, no_lanes, i);
@@ -91,8 +91,15 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 	for (i = r->n_sites; i < r->n_points; i++)
 		if (!gsr_stripmine(p, f, &r->points[i], i, r->look, &n) && !r->in_place)
 			n += gsr_unroll(p, f, &r->points[i], i);
-	for (i = r->n_sites; i < r->n_points; i++)
+	for (i = r->n_sites; i < r->n_points; i++) {
+		if (!r->points[i].n_remat)
+			continue;
 		n += gsr_remat_insert(p, f, &r->points[i]);
+		/* behind the body, where ids are still replaced */
+		n += gsr_insert_format(p, f, NULL, "$#redo_%u:\n", i);
+		n += gsr_remat_redo(p, f, &r->points[i]);
+		n += gsr_insert_format(p, f, NULL, "bra $#go_%u;\n", i);
+	}
 	for (i = r->in_place ? 0 : r->n_sites; i < r->n_points; i++) {
 		const struct gsr_point *pt = &r->points[i];
 
@@ -108,6 +115,11 @@ unsigned int gsr_resume_points(struct gsr_pass *p, struct gsr_function *f, struc
 		n += gsr_insert_format(p, f, at, go_or_look, r->in_place ? ".uni" : "", i);
 	}
 	return n;
+}
+
+unsigned int gsr_resume_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at)
+{
+	return gsr_insert_text(p, f, at, look_for_suspended);
 }
 
 unsigned int gsr_resume_fetch(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
@@ -356,7 +368,7 @@ static unsigned int insert_meeting(struct gsr_pass *p, struct gsr_function *f,
 	unsigned int n;
 
 	n = gsr_insert_text(p, f, NULL, r->red ? "mov.u32 %#v, 0;\n" : "");
-	n += gsr_insert_format(p, f, NULL, meet, r->look / SITES_A_LOOK / 2 * 2 + 2);
+	n += gsr_insert_format(p, f, NULL, meet, r->look / SITES_A_LOOK + 1);
 	n += gsr_insert_format(p, f, NULL, vote_to_leave, r->n_sites, r->id);
 	if (r->commits) {
 		n += gsr_insert_format(p, f, NULL, suspend_if_none_finished, r->id, r->n_sites);
@@ -427,7 +439,10 @@ static unsigned int insert_restore(struct gsr_pass *p, struct gsr_function *f,
 		n += gsr_insert_format(p, f, NULL, "$#back_%u:\n", i);
 		n += restore_point(p, f, pt);
 		n += gsr_insert_format(p, f, NULL, "bra $#%s_%u;\n",
-				       i < r->n_sites && !r->in_place ? "again" : "go", i);
+				       i < r->n_sites && !r->in_place ? "again" :
+				       pt->n_remat		      ? "redo" :
+									"go",
+				       i);
 	}
 	return n;
 }

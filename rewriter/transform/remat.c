@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rematerialisation in front of counted loops: a register that is live at a resume point is
- * recomputed there instead of being saved in the record, if its value is the same throughout the
- * block-task. That holds if exactly one instruction writes it, from parameters, thread and block
- * ids, constants and other such registers. The assembler then knows as much about the register
- * inside the loop as it does in the original kernel: that an address is a multiple of 16, or that
- * a value can be an operand in constant memory. It knows nothing about a value loaded from a
- * record, and needs a register to hold it.
+ * Rematerialisation in counted loops: a register that is live at a resume point is recomputed
+ * instead of being saved in the record, if its value is the same throughout the block-task. That
+ * holds if exactly one instruction writes it, from parameters, thread and block ids, constants and
+ * other such registers. It is recomputed each time in front of the loop, not only when a block-task
+ * is resumed: the assembler then knows as much about it inside the loop as it does in the original
+ * kernel, that an address is a multiple of 16, or that a value can be an operand in constant
+ * memory. Not so what comes from ids and is not used in the loop, as that would only cost
+ * instructions.
  *
  * In: a register and a point. Out: the instructions that recompute it. Assumes that the names of
  * the kernel's def-use index are entered.
@@ -87,6 +88,18 @@ static bool is_pure(const struct gsr_insn *insn)
 	}
 }
 
+/* @name is recomputed already */
+static bool comes_from_ids(const struct gsr_point *pt, const struct gsr_defuse *d, const char *name)
+{
+	const struct gsr_insn *insn = d->regs[gsr_reg_number(d, name)].def;
+	unsigned int i;
+
+	for (i = 0; i < pt->n_remat; i++)
+		if (pt->remat[i].insn == insn)
+			return pt->remat[i].ids;
+	return false;
+}
+
 /* Appends to @pt->remat what recomputes @name, operands first; false: it cannot be recomputed */
 static bool collect_instructions(const struct gsr_closure *c, const char *name,
 				 struct gsr_point *pt, unsigned int depth)
@@ -94,6 +107,7 @@ static bool collect_instructions(const struct gsr_closure *c, const char *name,
 	const struct gsr_defuse *d = c->fns[0]->graph.defuse;
 	unsigned int reg = gsr_reg_number(d, name), i;
 	const struct gsr_insn *insn;
+	bool ids = false;
 
 	if (reg == GSR_NO_REG || d->regs[reg].n_defs != 1 || depth == EACH_MAX)
 		return false;
@@ -101,7 +115,7 @@ static bool collect_instructions(const struct gsr_closure *c, const char *name,
 	if (!is_pure(insn))
 		return false;
 	for (i = 0; i < pt->n_remat; i++)
-		if (pt->remat[i] == insn)
+		if (pt->remat[i].insn == insn)
 			return true;
 	for (i = 1; i < insn->n_opnds; i++) {
 		const struct gsr_operand *o = &insn->opnds[i];
@@ -112,9 +126,13 @@ static bool collect_instructions(const struct gsr_closure *c, const char *name,
 		case GSR_OPND_F64:
 			break;
 		case GSR_OPND_REG:
-			if (!is_id(o) && (o->component || o->selector ||
-					  !collect_instructions(c, o->name, pt, depth + 1)))
+			if (is_id(o))
+				ids = true;
+			else if (o->component || o->selector ||
+				 !collect_instructions(c, o->name, pt, depth + 1))
 				return false;
+			else
+				ids = ids || comes_from_ids(pt, d, o->name);
 			break;
 		case GSR_OPND_SYM:
 			if (!is_shared(c, o->name))
@@ -130,7 +148,7 @@ static bool collect_instructions(const struct gsr_closure *c, const char *name,
 	}
 	if (pt->n_remat == GSR_REMAT_MAX)
 		return false;
-	pt->remat[pt->n_remat++] = insn;
+	pt->remat[pt->n_remat++] = (struct gsr_remat){ insn, ids };
 	return true;
 }
 
@@ -144,19 +162,55 @@ bool gsr_remat(const struct gsr_closure *c, const char *name, struct gsr_point *
 	return false;
 }
 
+/* Does the loop use what instruction @i computes, or what is recomputed in front of it? */
+static bool is_used(const struct gsr_point *pt, const bool *in_front, unsigned int i)
+{
+	const char *name = pt->remat[i].insn->opnds[0].name;
+	const struct gsr_stmt *s;
+	unsigned int k;
+
+	for (k = i + 1; k < pt->n_remat; k++)
+		if (in_front[k] && gsr_insn_names(pt->remat[k].insn, name))
+			return true;
+	for (s = pt->head; s != pt->last->next; s = s->next)
+		if (s->kind == GSR_STMT_INSN && gsr_insn_names(s->insn, name))
+			return true;
+	return false;
+}
+
+static struct gsr_stmt *copy_of(struct gsr_pass *p, const struct gsr_remat *r)
+{
+	struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
+
+	s->kind = GSR_STMT_INSN;
+	s->insn = gsr_insn_copy(p->arena, r->insn);
+	return s;
+}
+
 unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
 			      const struct gsr_point *pt)
 {
-	struct gsr_stmt *at = pt->at;
+	bool in_front[GSR_REMAT_MAX];
+	struct gsr_stmt *at = pt->at, *s;
+	unsigned int i, n = 0;
+
+	for (i = pt->n_remat; i--;)
+		in_front[i] = !pt->remat[i].ids || is_used(pt, in_front, i);
+	for (i = 0; i < pt->n_remat; i++)
+		if (in_front[i]) {
+			s = copy_of(p, &pt->remat[i]);
+			gsr_insert_behind(f, at, s);
+			at = s;
+			n++;
+		}
+	return n;
+}
+
+unsigned int gsr_remat_redo(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt)
+{
 	unsigned int i;
 
-	for (i = 0; i < pt->n_remat; i++) {
-		struct gsr_stmt *s = gsr_alloc(p->arena, sizeof(*s));
-
-		s->kind = GSR_STMT_INSN;
-		s->insn = gsr_insn_copy(p->arena, pt->remat[i]);
-		gsr_insert_behind(f, at, s);
-		at = s;
-	}
+	for (i = 0; i < pt->n_remat; i++)
+		gsr_insert_behind(f, f->last, copy_of(p, &pt->remat[i]));
 	return i;
 }

@@ -335,7 +335,7 @@ static void weigh_loops(struct plan *pl, struct gsr_loop *list, unsigned int n_l
 			else if (l->sites && !in->sites)
 				l->weight += INNER_ROUNDS * pl->weight[l->blocks[k]];
 		}
-		l->weight += l->weight & 1 ? 1 : 2;
+		l->weight += 2;
 	}
 }
 
@@ -697,7 +697,7 @@ static void add_head(const struct plan *pl, struct gsr_resume *r, const struct g
 	if (pl->restart)
 		return;
 	if (gsr_stripmine_rounds(pt, r->look))
-		pt->remat = gsr_alloc_array(pl->p->arena, GSR_REMAT_MAX, sizeof(struct gsr_insn *));
+		pt->remat = gsr_alloc_array(pl->p->arena, GSR_REMAT_MAX, sizeof(*pt->remat));
 	memcpy(live, &pl->live.in[(size_t)l->head * pl->live.words],
 	       pl->live.words * sizeof(*live));
 	note_registers(pl, pt, live);
@@ -738,7 +738,7 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 	bool waits = false;
 
 	r->in_place = true;
-	r->look = pl->p->look ? pl->p->look & ~1u : LOOK_IN_PLACE;
+	r->look = pl->p->look ? pl->p->look : LOOK_IN_PLACE;
 	for (i = 0; i < cfg->n_blocks; i++)
 		waits |= (pl->in_loop[i] & WAITS) != 0;
 	for (i = 0; i < n_loops && n_heads < HEADS_MAX; i++) {
@@ -762,7 +762,7 @@ static void vote_at_heads(const struct plan *pl, struct gsr_resume *r, const str
 			continue;
 		r->points[n] = r->points[i];
 		r->points[n++].weight =
-			in ? in->weight / in->sites / 2 * 2 + 2 : LOOK_IN_PLACE / 16;
+			in ? in->weight / in->sites + 2 : LOOK_IN_PLACE / 16;
 	}
 	r->n_sites = r->n_points = n;
 	for (i = 0; i < n_loops; i++)
@@ -908,7 +908,7 @@ struct gsr_resume *gsr_resume_plan(struct gsr_pass *p, struct gsr_fn *fn,
 	r->early = early;
 	r->restart = restart;
 	r->id = id;
-	r->look = p->look ? p->look & ~1u : LOOK;
+	r->look = p->look ? p->look : LOOK;
 	for (i = 0; i < c->n; i++) {
 		r->cp_async |= c->fns[i]->has.cp_async;
 		pl.warp_sync |= c->fns[i]->any.warp_sync || c->fns[i]->has.matrices;

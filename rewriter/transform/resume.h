@@ -9,6 +9,12 @@
 #include "rewriter/analysis/liveness.h"
 #include "transform.h"
 
+/* Recomputes a live register in place of saving it */
+struct gsr_remat {
+	const struct gsr_insn *insn;
+	bool ids;			/* from ids of threads or blocks */
+};
+
 struct gsr_point {
 	struct gsr_stmt *at;		/* the barrier, or what a loop checks behind */
 	bool warp;			/* the lanes of a warp must decide together */
@@ -18,9 +24,9 @@ struct gsr_point {
 	unsigned int n_regs, words;	/* words: 32-bit words that the registers take */
 	struct gsr_stmt *head, *last;	/* of a contiguous loop: its label and its back edge */
 	unsigned int insns;		/* instructions of that loop; 0: not contiguous */
-	const struct gsr_insn **remat;	/* recompute live registers in place of saving (remat.c) */
+	struct gsr_remat *remat;	/* NULL: all live registers are saved (remat.c) */
 	unsigned int n_remat;
-	unsigned int weight;		/* instructions charged to a thread here: even */
+	unsigned int weight;		/* instructions charged to a thread here */
 	/*
 	 * A loop whose lanes come apart: number of the join, where those that left it wait for the
 	 * others; 0: none. A join is in front of @at, not behind it.
@@ -88,7 +94,7 @@ struct gsr_resume {
 	bool in_place;			/* all threads reach each point, and vote there */
 	bool restart;			/* nothing is saved: the block-task begins again */
 	bool commits;			/* likewise, but not if a thread has finished it */
-	unsigned int look;		/* instructions between two checks of a thread: even */
+	unsigned int look;		/* instructions between two checks of a thread */
 };
 
 /*
@@ -113,13 +119,19 @@ void gsr_find_reconvs(struct gsr_pass *p, const struct gsr_fn *fn, struct gsr_re
 		      const struct gsr_loop *loops, unsigned int n_loops, bool calls_wait);
 
 /*
- * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name behind @pt->at; false:
- * it must be saved. The names of the kernel's def-use index are entered (gsr_defuse_enter()).
+ * remat.c: gsr_remat() adds to @pt->remat what recomputes the register @name; false: it must be
+ * saved. The names of the kernel's def-use index are entered (gsr_defuse_enter()).
+ * gsr_remat_insert() inserts what the loop needs behind @pt->at, gsr_remat_redo() all at the end
+ * of the function, for a block-task that is resumed.
  */
 #define GSR_REMAT_MAX	32
 bool gsr_remat(const struct gsr_closure *c, const char *name, struct gsr_point *pt);
 unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
 			      const struct gsr_point *pt);
+unsigned int gsr_remat_redo(struct gsr_pass *p, struct gsr_function *f, const struct gsr_point *pt);
+
+/* stripmine.c: does the instruction name the register? */
+bool gsr_insn_names(const struct gsr_insn *insn, const char *name);
 
 /*
  * stripmine.c, unroll.c: short loops check once in many iterations. gsr_stripmine_rounds() returns

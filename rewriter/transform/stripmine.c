@@ -11,7 +11,8 @@
  *	      if (i ? bound) { charge the instructions executed; goto HEAD }
  *
  * stop lies between i and bound, so the inner loop never steps over a value of i at which the
- * original would have ended.
+ * original would have ended. A step in a register, as in loops over a grid or thread block, is
+ * taken to be an upward one; with another one bound is never far, and the loop is not cut.
  *
  * In: a point at a loop's head. Out: the two loops, or false if the loop has another form. Assumes
  * that the loop is contiguous in the text (gsr_point.head and last). Does not rebuild the graph.
@@ -26,6 +27,7 @@ struct counted {
 	struct gsr_insn *add, *cmp;
 	const char *type;		/* of the comparison: "s32" */
 	const char *op;			/* "ne" */
+	const char *by;			/* a register; NULL: @step */
 	int64_t step;
 	unsigned int bits;
 };
@@ -48,7 +50,7 @@ static bool names_reg(const struct gsr_operand *o, const char *name)
 	return false;
 }
 
-static bool insn_names(const struct gsr_insn *insn, const char *name)
+bool gsr_insn_names(const struct gsr_insn *insn, const char *name)
 {
 	unsigned int i;
 
@@ -63,7 +65,7 @@ static bool insn_names(const struct gsr_insn *insn, const char *name)
 /* An instruction may write its first operand, unless that is an address; a call, all it names */
 static bool may_write(const struct gsr_insn *insn, const char *name)
 {
-	return insn->op == GSR_OP_CALL ? insn_names(insn, name) :
+	return insn->op == GSR_OP_CALL ? gsr_insn_names(insn, name) :
 					 insn->n_opnds && insn->opnds[0].kind != GSR_OPND_ADDR &&
 						 names_reg(&insn->opnds[0], name);
 }
@@ -75,17 +77,28 @@ static unsigned int bits_of(const char *type)
 	return !strcmp(type + 1, "32") ? 32 : !strcmp(type + 1, "64") ? 64 : 0;
 }
 
-static bool is_increment(const struct gsr_insn *i, const char *counter, unsigned int bits,
-			 int64_t *step)
+static bool is_increment(const struct gsr_insn *i, const char *counter, struct counted *c)
 {
+	const struct gsr_operand *by = &i->opnds[2];
+
 	if ((i->op != GSR_OP_ADD && i->op != GSR_OP_SUB) || i->guard || i->n_mods != 1 ||
-	    i->n_opnds != 3 || bits_of(i->mods[0]) != bits || !is_reg(&i->opnds[0], counter) ||
-	    !is_reg(&i->opnds[1], counter) || i->opnds[2].kind != GSR_OPND_INT)
+	    i->n_opnds != 3 || bits_of(i->mods[0]) != c->bits || !is_reg(&i->opnds[0], counter))
 		return false;
-	*step = i->op == GSR_OP_ADD ? i->opnds[2].ival : -i->opnds[2].ival;
-	if (bits == 32)
-		*step = (int32_t)*step;
-	return *step && *step > -(1 << 20) && *step < 1 << 20;
+	if (i->op == GSR_OP_ADD && is_reg(by, counter))
+		by = &i->opnds[1];
+	else if (!is_reg(&i->opnds[1], counter))
+		return false;
+	if (by->kind == GSR_OPND_REG && i->op == GSR_OP_ADD) {
+		c->by = by->name;
+		c->step = 1;
+		return is_reg(by, by->name) && by->name != counter;
+	}
+	if (by->kind != GSR_OPND_INT)
+		return false;
+	c->step = i->op == GSR_OP_ADD ? by->ival : -by->ival;
+	if (c->bits == 32)
+		c->step = (int32_t)c->step;
+	return c->step && c->step > -(1 << 20) && c->step < 1 << 20;
 }
 
 /* Does stepping bring i closer to the bound of "continue while i OP bound"? */
@@ -134,7 +147,7 @@ static bool find_counter(const struct gsr_point *pt, struct counted *c)
 			bound = i->opnds[2].kind == GSR_OPND_REG ? i->opnds[2].name : NULL;
 			if (!c->bits || !is_reg(&i->opnds[1], counter) || counter == bound)
 				return false;
-		} else if (c->cmp && !c->add && is_increment(i, counter, c->bits, &c->step)) {
+		} else if (c->cmp && !c->add && is_increment(i, counter, c)) {
 			c->add = s->insn;
 		} else if (counter && may_write(i, counter)) {
 			return false;
@@ -143,19 +156,20 @@ static bool find_counter(const struct gsr_point *pt, struct counted *c)
 	if (!c->add || !c->cmp || !approaches_bound(c->op, c->step))
 		return false;
 	/*
-	 * Nothing else in the loop may write the counter or the bound, use the predicate, or
-	 * branch to the head.
+	 * Nothing else in the loop may write the counter, the bound or the step, use the
+	 * predicate, or branch to the head.
 	 */
 	for (s = pt->head; s != pt->last; s = s->next) {
 		i = s->kind == GSR_STMT_INSN ? s->insn : NULL;
 		if (!i || i == c->add || i == c->cmp)
 			continue;
 		if (may_write(i, counter) || (bound && may_write(i, bound)) ||
-		    insn_names(i, back->guard) ||
+		    (c->by && may_write(i, c->by)) || gsr_insn_names(i, back->guard) ||
 		    (i->op == GSR_OP_BRA && i->opnds[0].name == pt->head->label))
 			return false;
 	}
-	return !bound || (!may_write(c->add, bound) && !may_write(c->cmp, bound));
+	return (!bound || (!may_write(c->add, bound) && !may_write(c->cmp, bound))) &&
+	       (!c->by || !may_write(c->cmp, c->by));
 }
 
 unsigned int gsr_stripmine_rounds(const struct gsr_point *pt, unsigned int look)
@@ -194,11 +208,14 @@ bool gsr_stripmine(struct gsr_pass *p, struct gsr_function *f, struct gsr_point 
 	counter = c.cmp->opnds[1].name;
 	behind = pt->last->next;
 	/* the check will be inserted in front of this, behind the head's label */
-	*inserted += gsr_insert(p, f, pt->at->next,
-				gsr_sprintf(p->arena, bound_rounds, number, c.bits, c.op, c.type,
-					    counter, bound, c.step > 0 ? bound : counter,
-					    c.step > 0 ? counter : bound, (long long)distance,
-					    (long long)(c.step > 0 ? distance : -distance)));
+	*inserted += gsr_insert(
+		p, f, pt->at->next,
+		c.by ? gsr_sprintf(p->arena, bound_rounds_by, number, c.bits, c.op, c.type, counter,
+				   bound, c.by, rounds) :
+		       gsr_sprintf(p->arena, bound_rounds, number, c.bits, c.op, c.type, counter,
+				   bound, c.step > 0 ? bound : counter,
+				   c.step > 0 ? counter : bound, (long long)distance,
+				   (long long)(c.step > 0 ? distance : -distance)));
 	*inserted += gsr_insert(p, f, behind,
 				gsr_sprintf(p->arena, charge_rounds, c.op, c.type,
 					    pt->last->insn->guard, counter, bound,

@@ -44,8 +44,9 @@
 #define GSR_TASK_RECORD_SM	104	/* u32 */
 #define GSR_TASK_RECORD_MASK	108	/* u32: its bit there; 0: there is no record */
 #define GSR_TASK_FLAG		112	/* u32: 1: all threads must leave */
-#define GSR_TASK_LOOK		116	/* u32: 2: the first warp must poll; 1: as FLAG */
+#define GSR_TASK_LOOK		116	/* u32: 2: polls are due at times; 1: as FLAG */
 #define GSR_TASK_DEADLINE	120	/* u32: %clock of the next poll */
+#define GSR_TASK_WON		124	/* u32: new expiry of who has won a swap */
 
 /* The shared variable PREFIX "phases" (swbarrier.c) */
 #define GSR_PHASES_NUMBER	4	/* u32: number of the phase */

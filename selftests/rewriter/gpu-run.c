@@ -347,7 +347,7 @@ void gpu_defaults(struct gpu *g)
 	g->arg.fetch_ns = g->o->fetch_ns ? (float)g->o->fetch_ns : GI_FETCH_NS;
 	g->arg.fetch_max = GI_FETCH_MAX;
 	g->arg.workers = g->sms * (unsigned int)g->r->per_sm[1];
-	g->arg.poll_clocks = GI_POLL_CLOCKS(g->arg.workers);
+	g->arg.poll_clocks = GI_POLL_CLOCKS;
 	g->arg.flags = g->o->limit == ANY_LIMIT ? 0 : g->o->limit;
 	g->arg.save = g->save;
 	g->arg.ranges = g->o->ranges && !g->pair.desc->waits ? g->ranges : 0;

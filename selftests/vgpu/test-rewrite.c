@@ -170,6 +170,7 @@ static bool only_tells(const char *dropped)
 	snprintf(seen, sizeof(seen), "st.relaxed.sys.global.u32 [$d3+%zu],",
 		 offsetof(struct gsched_cl_slot, seen_limit));
 	return strstr(dropped, "st.relaxed.gpu.global.u64 [$d0],") || strstr(dropped, seen) ||
+	       strstr(dropped, "st.relaxed.gpu.global.u64 [$d3+10752],") ||
 	       strstr(dropped, "st.relaxed.gpu.global.u64 [$d7+10752],") ||
 	       strstr(dropped, "st.relaxed.gpu.global.u64 [$d7+10760],") ||
 	       strstr(dropped, "barrier.sync");

@@ -93,7 +93,7 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 {
 	struct gen *g = p->g;
 	bool first = gen_once_in(g, 2), scope = gen_once_in(g, 4) || g->counters == COUNTERS;
-	const char *count = "count", *bound = "bound", *go = "%q2";
+	const char *count = "count", *bound = "bound", *go = "%q2", *by = "1";
 	struct gen_node *n;
 	struct place in;
 	unsigned int label, most = 2 + gen_roll(g, 4);
@@ -103,8 +103,9 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 	n = gen_node(p, what);
 	label = g->labels++;
 	if (scope) {
-		L(n, "{\n.reg .b32 count, bound;\n.reg .pred go;");
+		L(n, "{\n.reg .b32 count, bound, by;\n.reg .pred go;");
 		go = "go";
+		by = gen_once_in(g, 2) ? "by" : by;
 	} else {
 		count = gen_text(g, "%%c%u", g->counters);
 		bound = gen_text(g, "%%b%u", g->counters++);
@@ -116,6 +117,11 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 		L(n, "rem.u32 %s, %s, %u;\nadd.u32 %s, %s, 1;", bound,
 		  level == LEVEL_BLOCK ? gen_u(p) : level == LEVEL_WARP ? gen_w(p) : gen_r(p), most,
 		  bound, bound);
+	if (*by == 'b' && level == LEVEL_BLOCK)
+		L(n, "mov.u32 by, %u;", 1 + gen_roll(g, 3));
+	else if (*by == 'b')
+		L(n, "and.b32 by, %s, 1;\nadd.u32 by, by, 1;",
+		  level == LEVEL_WARP ? gen_w(p) : gen_r(p));
 	L(n, "L%u:", label);
 	if (first)
 		L(n, "setp.ge.u32 %s, %s, %s;\n@%s bra L%u_end;", go, count, bound, go, label);
@@ -127,7 +133,7 @@ static void loop(struct place *p, enum gen_feature what, enum level level)
 		in.n_out = 0;
 	gen_statements(&in, body_size(p) + 1);
 	gen_clean(&in);
-	gen_line(g, n, 2, "L%u_next:\nadd.u32 %s, %s, 1;", label, count, count);
+	gen_line(g, n, 2, "L%u_next:\nadd.u32 %s, %s, %s;", label, count, count, by);
 	if (first)
 		gen_line(g, n, 2, "bra L%u;", label);
 	else
