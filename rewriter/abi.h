@@ -31,8 +31,8 @@
  *     it gives the copies new expiries, from now + poll_ns on, poll_ns / 4 apart, and reads the
  *     window from the page (launch.window, host memory). If that has changed, it goes to
  *     control.relay and all copies, and its lower half to stat.seen_limit. A worker whose position
- *     the window excludes leaves early. A resumable twin gives its own copy a new expiry, and
- *     takes the relay into it. With GSR_LAUNCH_NO_WINDOW the position is one that no window
+ *     the window excludes leaves early. In the middle of a block-task a worker gives only its
+ *     own copy a new expiry. With GSR_LAUNCH_NO_WINDOW the position is one that no window
  *     excludes.
  *  3. Fetch n block-tasks from a counter: i = atom.add(control.counter[k].next, n); at the end of
  *     all counters: leave. n stays if the last fetch took about fetch_ns and the end is far. Else

@@ -162,12 +162,9 @@ static unsigned int insert_cold_paths(struct gsr_pass *p, struct gsr_function *f
 {
 	unsigned int n = gsr_insert_text(p, f, NULL, "$#due:\n");
 
-	n += resumable ? gsr_insert_format(p, f, NULL, poll_copy, "") :
-			 gsr_insert_text(p, f, NULL, poll_copies);
-	if (resumable) {
-		n += gsr_insert_text(p, f, NULL, "bra $#window;\n");
+	n += gsr_insert_text(p, f, NULL, poll_copies);
+	if (resumable)
 		n += gsr_insert_text(p, f, NULL, excluded_resumable);
-	}
 	n += gsr_queue_seldom(p, f, resumable, resumable ? GSR_IDS_ALL : ids->held);
 	if (!resumable)
 		n += gsr_insert_text(p, f, NULL, stop);
