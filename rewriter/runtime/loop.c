@@ -17,18 +17,6 @@
 #include "rewriter/runtime/loop.ptx.h"
 #include "rewriter/runtime/static.ptx.h"
 
-unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
-		      const char *tag, const char *inside)
-{
-	unsigned int n;
-
-	n = gsr_insert_format(p, f, at, look_at_copy, tag);
-	n += gsr_insert_format(p, f, at, poll_copy, tag);
-	n += gsr_insert_format(p, f, at, "$#window%s:\n", tag);
-	n += gsr_insert_text(p, f, at, test_window);
-	return n + gsr_insert_format(p, f, at, "@!%%#p1 bra $#%s;\n", inside);
-}
-
 static const struct {
 	const char *count_up, *carry, *wrap;
 } component[GSR_IDS_ALL] = {

@@ -53,13 +53,6 @@ const char *gsr_shared_room(struct gsr_pass *p, const struct gsr_closure *c, uns
 			    bool behind);
 
 /*
- * loop.c: polls the window; any thread may execute it. Jumps to label @inside unless the window
- * excludes this worker. @tag makes labels unique.
- */
-unsigned int gsr_look(struct gsr_pass *p, struct gsr_function *f, struct gsr_stmt *at,
-		      const char *tag, const char *inside);
-
-/*
  * queue.c: how many block-tasks to fetch from the counters, and which. Executed by the thread or
  * warp that fetches; gsr_queue_seldom() has the cold paths. @ids: how many ids are needed.
  */

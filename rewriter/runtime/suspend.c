@@ -28,7 +28,10 @@
 /* Checks at the meeting: one in so many passes, as code between barriers is not weighed */
 #define SITES_A_LOOK	16
 
-/* A check: falls through or jumps to @leave if the worker must leave, else jumps to @inside */
+/*
+ * A check: falls through or jumps to @leave if the worker must leave, else jumps to @inside. @tag
+ * makes labels unique.
+ */
 static unsigned int insert_check(struct gsr_pass *p, struct gsr_function *f,
 				 const struct gsr_resume *r, const char *tag, const char *leave,
 				 const char *inside)
@@ -39,7 +42,11 @@ static unsigned int insert_check(struct gsr_pass *p, struct gsr_function *f,
 	if (!r->in_place)
 		n += gsr_insert_format(p, f, NULL, leave_if_told, leave);
 	n += gsr_insert_format(p, f, NULL, claim_poll, inside);
-	n += gsr_look(p, f, NULL, tag, inside);
+	n += gsr_insert_format(p, f, NULL, look_at_copy, tag);
+	n += gsr_insert_format(p, f, NULL, poll_copy, tag);
+	n += gsr_insert_format(p, f, NULL, "$#window%s:\n", tag);
+	n += gsr_insert_text(p, f, NULL, test_window);
+	n += gsr_insert_format(p, f, NULL, "@!%%#p1 bra $#%s;\n", inside);
 	return n + gsr_insert_text(p, f, NULL, raise_flag);
 }
 

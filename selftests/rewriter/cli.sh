@@ -90,6 +90,11 @@ grep -q 'bar\.sync' "$tmp/dump-callees.ptx" && ! grep -q '%ctaid' "$tmp/dump-blo
 	! cmp -s "$tmp/dump-barriers.ptx" "$tmp/dump-loop.ptx" &&
 	cmp -s "$tmp/dump-graphs.ptx" "$tmp/dump-legalise.ptx"
 ok $? "--dump shows what the pass before it did not do"
+# mc's loop advances by %ntid.x
+"$rewrite" --resumable "$corpus/smguard.sm_90.ptx" --dump=loop >"$tmp/out" 2>"$tmp/err"
+sed -n '/entry mc(/,/^}/p' "$tmp/out" >"$tmp/mc"
+grep -q 'mul\.lo\.s32.*far_' "$tmp/mc" && grep -q 'bra.*inner_' "$tmp/mc"
+ok $? "--resumable: a loop with a step in a register is cut into two"
 "$rewrite" "$corpus/returns.sm_90.ptx" --dump=loop --json >/dev/null 2>&1
 [ $? = 64 ]
 ok $? "--dump and --json: usage"
