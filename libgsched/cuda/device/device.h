@@ -99,6 +99,7 @@ struct gi_client {
 	_Atomic bool stop;
 	bool always_resumable;		/* use resumable twins wherever possible */
 	bool launch_blocking;		/* CUDA_LAUNCH_BLOCKING: each launch waits for its kernel */
+	_Atomic bool untimed;		/* a launch came that is not measured: launch/blocks.h */
 	_Atomic uint32_t untracked;	/* untracked launches, counted while activity is reported */
 	/* the next launch is tracked once @untracked reaches this */
 	_Atomic uint32_t track_at;

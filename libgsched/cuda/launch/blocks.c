@@ -13,17 +13,21 @@
 #define LONG_SAMPLES	4	/* or so many */
 #define LONG_NS		200000000	/* ... with this much time in total */
 #define TAIL		64	/* 1/TAIL of the time may be in blocks longer than the answer */
-#define STRIDE		16	/* launches from one sample to the next, on average, */
-#define STRIDE_NS	10000000	/* or this much host time */
+#define STRIDE_NS	10000000	/* host time from one sample to the next, */
+#define STRIDE		16	/* or launches, on average, while there is no answer or a new kernel */
+#define STRIDE_MAX	(1 << 30)
+#define NEW_SAMPLES	8	/* consecutive ones of known kernels until none is new */
+#define UNMEASURED_NS	1000000000	/* no samples for so long after such a launch */
 #define SEEN		3	/* launches of a kernel before its minimum counts */
 #define LONGER		4	/* consecutive much longer times that raise the minimum */
 
 struct gi_blocks {
-	_Atomic unsigned int countdown;	/* launches until the next sample */
+	_Atomic uint32_t due;		/* the next sample: launches_of() then */
 	_Atomic uint64_t sampled_at;	/* host clock of the last sample */
-	_Atomic bool unmeasured;	/* a launch of this round was not measured */
+	_Atomic uint64_t unmeasured_at;	/* ... of the last launch that was not measured */
 	_Atomic uint32_t us;		/* the answer; 0: unknown */
 	pthread_mutex_t lock;		/* protects all below; launches only try it */
+	unsigned int new_samples;	/* until none of the kernels is new */
 	struct gi_flights flights;	/* samples in flight */
 	struct sample {
 		uint64_t key, waves;
@@ -36,6 +40,7 @@ struct gi_blocks {
 		unsigned int seen;
 	} known[KERNELS];
 	uint64_t time[BUCKETS], all;
+	uint64_t all_before;		/* of the round before */
 	unsigned int samples;
 };
 
@@ -60,8 +65,22 @@ static uint64_t key_of(const struct gi_launch *l, const struct gi_func *fn)
 	return key | 1;
 }
 
-static unsigned int draw_stride(struct gi_blocks *b)
+static uint32_t launches_of(const struct gi_client *c)
 {
+	return (uint32_t)__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED);
+}
+
+static void set_next(const struct gi_client *c, uint32_t stride, uint64_t now)
+{
+	atomic_store(&c->blocks->sampled_at, now);
+	atomic_store(&c->blocks->due, launches_of(c) + stride);
+}
+
+/* At random, since programs repeat themselves. Called with the lock held, at a sample. */
+static uint32_t draw_stride(struct gi_blocks *b)
+{
+	if (atomic_load(&b->us) && !b->new_samples)
+		return STRIDE_MAX;
 	b->random ^= b->random << 13;
 	b->random ^= b->random >> 17;
 	b->random ^= b->random << 5;
@@ -90,6 +109,13 @@ static void publish_answer(struct gi_client *c, struct gi_blocks *b, uint32_t us
 		gi_agent_wake(c);
 }
 
+static void begin_round(struct gi_blocks *b)
+{
+	memset(b->time, 0, sizeof(b->time));
+	b->all = 0;
+	b->samples = 0;
+}
+
 static void end_round(struct gi_client *c, struct gi_blocks *b)
 {
 	uint64_t longer = 0;
@@ -97,10 +123,27 @@ static void end_round(struct gi_client *c, struct gi_blocks *b)
 
 	for (i = BUCKETS - 1; i > 0 && (longer + b->time[i]) * TAIL <= b->all; i--)
 		longer += b->time[i];
-	publish_answer(c, b, atomic_exchange(&b->unmeasured, false) ? 0 : 1u << i);
-	memset(b->time, 0, sizeof(b->time));
-	b->all = 0;
-	b->samples = 0;
+	publish_answer(c, b, 1u << i);
+	/* a launch that was not measured may have come meanwhile */
+	if (atomic_load(&c->untimed))
+		publish_answer(c, b, 0);
+	b->all_before = b->all;
+	begin_round(b);
+}
+
+/*
+ * Whether a round need not go on: so much time is in blocks that take longer than the answer that
+ * the rest of the round would not make up for it.
+ */
+static bool is_outdated(const struct gi_blocks *b)
+{
+	uint32_t us = atomic_load(&b->us);
+	uint64_t longer = 0;
+	int i;
+
+	for (i = BUCKETS - 1; us && i > __builtin_ctz(us); i--)
+		longer += b->time[i];
+	return longer * TAIL > (b->all > b->all_before ? b->all : b->all_before);
 }
 
 /*
@@ -133,10 +176,14 @@ static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sa
 	unsigned int i = 0;
 	uint64_t us;
 
-	if (!ns)
+	if (!ns || atomic_load(&c->untimed))
 		return;
 	if (k->key != of->key)
 		*k = (struct known){ .key = of->key };
+	if (k->seen < SEEN)
+		b->new_samples = NEW_SAMPLES;
+	else if (b->new_samples)
+		b->new_samples--;
 	/* the first time may include loading the code */
 	if (!k->seen++)
 		return;
@@ -147,7 +194,8 @@ static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sa
 		;
 	b->time[i] += ns;
 	b->all += ns;
-	if (++b->samples == SAMPLES || (b->samples >= LONG_SAMPLES && b->all >= LONG_NS))
+	if (++b->samples == SAMPLES || (b->samples >= LONG_SAMPLES && b->all >= LONG_NS) ||
+	    is_outdated(b))
 		end_round(c, b);
 }
 
@@ -174,29 +222,42 @@ static void finish_sample(struct gi_client *c, struct gi_ctx *cx, const struct g
 		gi_blocks_unmeasured(c);
 }
 
+/* While launches that are not measured come, a sample would be of no use. With the lock held. */
+static bool may_sample(struct gi_client *c, struct gi_blocks *b, uint64_t now)
+{
+	if (!atomic_load(&c->untimed))
+		return true;
+	atomic_store(&c->untimed, false);
+	if (now < atomic_load(&b->unmeasured_at) + UNMEASURED_NS) {
+		atomic_store(&c->untimed, true);
+		return false;
+	}
+	begin_round(b);
+	return true;
+}
+
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			  CUresult (*forward)(const struct gi_launch *l))
 {
 	/* another thread may begin a capture at any moment; our calls must not invalidate it */
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct gi_blocks *b = c->blocks;
-	uint64_t now = gi_now();
+	uint64_t now;
 	CUresult rc;
-	int i;
+	int i = -1;
 
 	if (!l->fn) {
 		gi_blocks_unmeasured(c);
 		return forward(l);
 	}
-	if ((atomic_fetch_sub_explicit(&b->countdown, 1, memory_order_relaxed) - 1 < 2 * STRIDE &&
-	     now < atomic_load_explicit(&b->sampled_at, memory_order_relaxed) + STRIDE_NS) ||
-	    pthread_mutex_trylock(&b->lock))
+	if (gi_blocks_left(c) || pthread_mutex_trylock(&b->lock))
 		return forward(l);
-	atomic_store_explicit(&b->countdown, draw_stride(b), memory_order_relaxed);
-	atomic_store_explicit(&b->sampled_at, now, memory_order_relaxed);
+	now = gi_now();
+	set_next(c, draw_stride(b), now);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	reap_samples(c, b);
-	i = gi_flight_begin(&b->flights, cx, l->stream);
+	if (may_sample(c, b, now))
+		i = gi_flight_begin(&b->flights, cx, l->stream);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	rc = forward(l);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
@@ -207,15 +268,28 @@ CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct g
 	return rc;
 }
 
-unsigned int gi_blocks_stride(struct gi_client *c)
+uint32_t gi_blocks_left(const struct gi_client *c)
 {
-	atomic_store_explicit(&c->blocks->countdown, 0, memory_order_relaxed);
-	return 1 + (atomic_load(&c->untracked) * 2654435761u >> 16) % (2 * STRIDE);
+	int32_t left = (int32_t)(atomic_load(&c->blocks->due) - launches_of(c));
+
+	return left > 0 ? (uint32_t)left : 0;
+}
+
+bool gi_blocks_look(struct gi_client *c, uint64_t now)
+{
+	if (!gi_blocks_asked(c) || now < atomic_load(&c->blocks->sampled_at) + STRIDE_NS)
+		return false;
+	atomic_store(&c->blocks->due, launches_of(c));
+	return true;
 }
 
 void gi_blocks_unmeasured(struct gi_client *c)
 {
-	atomic_store(&c->blocks->unmeasured, true);
+	uint64_t now = gi_now();
+
+	set_next(c, STRIDE_MAX, now);
+	atomic_store(&c->blocks->unmeasured_at, now);
+	atomic_store(&c->untimed, true);
 	publish_answer(c, c->blocks, 0);
 }
 

@@ -5,8 +5,10 @@
  * events; the time between them is divided by the number of waves of blocks in the launch. The
  * minimum per kernel counts, because the event clock goes on while the GPU runs other bands. A
  * launch that cannot be measured this way (a graph, or a twin, whose workers stay resident) makes
- * the answer unknown until the end of a round, some hundred samples later. The event in front of a
- * sample makes it wait for its predecessor, even where the two might have overlapped.
+ * the answer unknown until a second without one is over (gi_client.untimed) and some hundred
+ * samples more are there. The event in front of a sample makes it wait for its predecessor, even
+ * where the two might have overlapped. A sample costs the program some 10 us, so once the answer is
+ * known there is one in 10 ms.
  */
 #ifndef GI_BLOCKS_H
 #define GI_BLOCKS_H
@@ -28,8 +30,11 @@ static inline bool gi_blocks_asked(const struct gi_client *c)
 CUresult gi_blocks_launch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 			  CUresult (*forward)(const struct gi_launch *l));
 
-/* Makes the next launch that comes here a sample; returns how many others may pass before it. */
-unsigned int gi_blocks_stride(struct gi_client *c);
+/* How many launches may pass before the next sample. */
+uint32_t gi_blocks_left(const struct gi_client *c);
+
+/* Whether the next launch is to be a sample, as the last one was long ago. Called by the agent. */
+bool gi_blocks_look(struct gi_client *c, uint64_t now);
 
 /* Records that a launch was not measured. */
 void gi_blocks_unmeasured(struct gi_client *c);

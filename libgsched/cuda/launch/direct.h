@@ -5,8 +5,8 @@
  * the cost of this path is the cache lines that it touches, not its instructions. It reads one line
  * each of gi_hot, the thread's last context, the client and both pages, and its code is contiguous.
  *
- * While the program reports its activity, most launches are direct all the same. Only now and then
- * one is tracked, that is, paced as all launches are while bands take turns: pace.h.
+ * While the program reports its activity, most launches are direct all the same. The first one
+ * after a pause is tracked, that is, paced as all launches are while bands take turns: pace.h.
  */
 #ifndef GI_DIRECT_H
 #define GI_DIRECT_H
@@ -66,7 +66,9 @@ gi_need_not_report(const struct gi_client *c, uint32_t flags, enum gi_priority b
 static GI_INLINE bool
 gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum gi_priority by)
 {
-	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED | not) ||
+	if (flags & not && !atomic_load_explicit(&c->untimed, memory_order_relaxed))
+		return false;
+	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED) ||
 	    !gi_need_not_report(c, flags, by) ||
 	    gi_time_share(&c->arb->header) < GSCHED_SHARE_ALL)
 		return false;
@@ -96,8 +98,8 @@ static inline bool gi_must_submit(const struct gi_client *c)
 }
 
 /*
- * Brackets the driver's own call. @not: arbiter flags that rule out a direct launch. NULL: the
- * launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
+ * Brackets the driver's own call. @not: GSCHED_ARB_TIMED if the launch makes the times of thread
+ * blocks unknown, where they are not yet, else 0. NULL: the launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
  * c->unpaced until the call returns, and the arbiter's flags must be the same after counting it.
  * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
  * @of: the kernel; NULL: unknown, which is cheaper and tried first.

@@ -22,7 +22,7 @@
 #define WAIT_CONTEXTS	16	/* of a process on one device */
 #define UNPACED_NAPS	50000	/* of HOLD_US: most wait for untracked launches to return */
 #define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
-#define UNTRACKED_MAX	64	/* direct launches from one tracked launch to the next */
+#define UNTRACKED_MAX	(1 << 30)	/* direct launches from one tracked launch to the next */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
 #define UNRECORDED	UINT64_MAX	/* instead of a batch: its time is charged already */
 
@@ -716,7 +716,7 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	/* the next launches may be direct */
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
 		atomic_store(&c->track_at, atomic_load(&c->untracked) +
-				       (gi_blocks_asked(c) ? gi_blocks_stride(c) : UNTRACKED_MAX));
+				       (gi_blocks_asked(c) ? gi_blocks_left(c) : UNTRACKED_MAX));
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
@@ -819,23 +819,26 @@ void gi_pace_begin(struct gi_client *c)
 }
 
 /*
- * Whether an untracked launch may be on the GPU. The next launch will be tracked, so the result
- * cannot change unnoticed. @soon: bands take turns, so do not delay until it is clear that no
- * further launch follows.
+ * Whether an untracked launch may be on the GPU. If none came since the last look, or block times
+ * are wanted, the next launch will be tracked, so the result cannot change unnoticed. @soon: bands take turns, so do not delay
+ * until it is clear that no further launch follows.
  */
 static bool untracked_on_gpu(struct gi_client *c, bool soon, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
 	uint32_t untracked = atomic_load(&c->untracked);
+	bool sample = gi_blocks_look(c, now);
 
+	if (untracked != p->last_untracked) {
+		p->last_untracked = untracked;
+		p->last_untracked_at = now;
+		if (!soon && !sample)
+			return true;
+	}
 	atomic_store(&c->track_at, untracked);
 	if (atomic_load(&c->unpaced))
 		return true;
 	untracked = atomic_load(&c->untracked);
-	if (untracked != p->last_untracked) {
-		p->last_untracked = untracked;
-		p->last_untracked_at = now;
-	}
 	if (untracked == atomic_load(&p->untracked_done))
 		return false;
 	if (soon || now - p->last_untracked_at > IDLE_NS)

@@ -9,9 +9,9 @@
  * holds about half of the work that may be in flight. Most launches join an open batch; the driver
  * is queried only where a batch begins or ends.
  *
- * While only activity is reported, most launches are direct (direct.h) and record no event. One in
- * some dozens is tracked, and so is the first after each check by the agent, so nearly all work on
- * the GPU has an event behind it. A thread waits for the rest before the band counts as idle.
+ * While only activity is reported, launches are direct (direct.h) and record no event, except for
+ * the first after a look of the agent that saw no new ones. A thread waits for the others before
+ * the band counts as idle.
  */
 #ifndef GI_PACE_H
 #define GI_PACE_H
