@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent blocks slice interposer accounting modules loads streams symbols opened asan temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent blocks share slice interposer accounting modules loads streams symbols opened asan temporal stopped devices bands)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -22,7 +22,7 @@ $(B)/test/libgsched/tune: $(call objs,selftests/libgsched/tune.c libgsched/cuda/
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^
 
 # The rooms below launches, with no driver
-$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c agent.c blocks.c)): CPPFLAGS += -Ilibgsched/cuda
+$(call objs,$(addprefix selftests/libgsched/,code.c slots.c pass.c agent.c blocks.c share.c)): CPPFLAGS += -Ilibgsched/cuda
 CODE_OBJS := $(filter $(addprefix $(B)/obj/libgsched/cuda/,code/% device/% base/%),$(CUDA_OBJS)) $(filter-out $(B)/obj/libgsched/cuda/%,$(CUDA_OBJS))
 $(B)/test/libgsched/code: $(call objs,selftests/libgsched/code.c) $(LG_ARBITER) $(LG_REWRITER) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
@@ -35,12 +35,13 @@ $(B)/test/libgsched/slots $(B)/test/libgsched/pass: $(B)/test/libgsched/%: $(B)/
 
 AGENT_OBJS := $(filter $(B)/obj/libgsched/cuda/launch/%,$(CUDA_OBJS)) \
 	$(B)/obj/libgsched/cuda/process/agent.o
-$(B)/test/libgsched/agent $(B)/test/libgsched/blocks: $(B)/test/libgsched/%: \
+$(addprefix $(B)/test/libgsched/,agent blocks share): $(B)/test/libgsched/%: \
 		$(B)/obj/selftests/libgsched/%.o $(AGENT_OBJS) $(TASK_OBJS) $(CODE_OBJS) $(B)/lib/libgsr.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $(LG_WRAP) -o $@ $^ -llz4 -lzstd -lm -lpthread -ldl
 $(B)/test/libgsched/agent: LG_WRAP := -Wl,--wrap=ppoll,--wrap=clock_gettime
 $(B)/test/libgsched/blocks: LG_WRAP := -Wl,--wrap=clock_gettime,--wrap=gi_func_get,--wrap=gi_func_put
+$(B)/test/libgsched/share: LG_WRAP := -Wl,--wrap=clock_gettime,--wrap=usleep,--wrap=gi_ctx_words
 
 $(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
 	@mkdir -p $(@D)

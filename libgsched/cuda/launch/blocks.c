@@ -6,6 +6,7 @@
 #include "launch/blocks.h"
 #include "launch/flights.h"
 #include "launch/launch.h"
+#include "launch/minimum.h"
 
 #define KERNELS		1024	/* entries of the cache of minimum times */
 #define BUCKETS		32	/* of the histogram: powers of two of us, rounded up */
@@ -19,7 +20,6 @@
 #define NEW_SAMPLES	8	/* consecutive ones of known kernels until none is new */
 #define UNMEASURED_NS	1000000000	/* no samples for so long after such a launch */
 #define SEEN		3	/* launches of a kernel before its minimum counts */
-#define LONGER		4	/* consecutive much longer times that raise the minimum */
 
 struct gi_blocks {
 	_Atomic uint32_t due;		/* the next sample: launches_of() then */
@@ -34,9 +34,8 @@ struct gi_blocks {
 	} of[GI_FLIGHTS];
 	uint32_t random;
 	struct known {
-		uint64_t key, ns;
-		uint64_t longer_ns;	/* minimum of the last consecutive much longer times */
-		unsigned int longer;	/* how many these are */
+		uint64_t key;
+		struct gi_minimum time;
 		unsigned int seen;
 	} known[KERNELS];
 	uint64_t time[BUCKETS], all;
@@ -146,28 +145,6 @@ static bool is_outdated(const struct gi_blocks *b)
 	return longer * TAIL > (b->all > b->all_before ? b->all : b->all_before);
 }
 
-/*
- * Updates the minimum with a new time and returns it. A time of at least twice the minimum means
- * that the kernel was interrupted, unless this happens LONGER times in a row: then the kernel may
- * do more than before. A slightly longer time raises the minimum slowly.
- */
-static uint64_t update_minimum(struct known *k, uint64_t ns)
-{
-	bool longer = k->ns && ns >= 2 * k->ns;
-
-	if (longer) {
-		k->longer_ns = k->longer++ && k->longer_ns < ns ? k->longer_ns : ns;
-		if (k->longer < LONGER)
-			return k->ns;
-		ns = k->longer_ns;
-	} else if (k->ns && k->ns < ns) {
-		ns = (15 * k->ns + ns) / 16;
-	}
-	k->longer = 0;
-	k->ns = ns;
-	return ns;
-}
-
 /* @ns: 0 if unknown. */
 static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sample *of,
 		       uint64_t ns)
@@ -187,7 +164,7 @@ static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sa
 	/* the first time may include loading the code */
 	if (!k->seen++)
 		return;
-	ns = update_minimum(k, ns);
+	ns = gi_minimum_update(&k->time, ns);
 	if (k->seen < SEEN)
 		return;
 	for (us = ns / of->waves / 1000; us >> i && i < BUCKETS - 1; i++)

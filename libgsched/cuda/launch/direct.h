@@ -69,10 +69,11 @@ gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum g
 	if (flags & not && !atomic_load_explicit(&c->untimed, memory_order_relaxed))
 		return false;
 	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED) ||
-	    !gi_need_not_report(c, flags, by) ||
-	    gi_time_share(&c->arb->header) < GSCHED_SHARE_ALL)
+	    !gi_need_not_report(c, flags, by))
 		return false;
-	return !(flags & GI_TRACKED) || gi_may_skip_tracking(c);
+	if (!(flags & GI_TRACKED))
+		return gi_time_share(&c->arb->header) >= GSCHED_SHARE_ALL;
+	return gi_may_skip_tracking(c);
 }
 
 /* ---- short.c ---- */
@@ -81,13 +82,14 @@ gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum g
 const struct gi_short *gi_short_find(const struct gi_shape_of *of);
 
 /*
- * The program may have to run some kernels as twins. Not while others compete in time only, nor if
- * none of its kernels can have one.
+ * The program may have to run some kernels as twins. Not while others compete in time only and it
+ * has no quota, nor if none of its kernels can have one.
  */
-static GI_INLINE bool gi_may_need_twins(uint32_t flags)
+static GI_INLINE bool gi_may_need_twins(const struct gi_client *c, uint32_t flags)
 {
-	return !__builtin_expect(flags & GSCHED_ARB_PRIVATE, 1) &&
-	       atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed);
+	return atomic_load_explicit(&gi_hot.rewritable, memory_order_relaxed) &&
+	       (!__builtin_expect(flags & GSCHED_ARB_PRIVATE, 1) ||
+		gi_time_share(&c->arb->header) < GSCHED_SHARE_ALL);
 }
 
 /* In temporal mode others are evicted for clients that submit their tasks. */
@@ -126,14 +128,14 @@ gi_direct_begin(uint32_t not, enum gi_priority by, const struct gi_shape_of *of)
 	    atomic_load_explicit(&c->stop, memory_order_relaxed) || c->always_resumable)
 		return NULL;
 	flags = gi_load(&c->arb->header.flags);
-	if (gi_may_need_twins(flags) && (!of || gi_must_submit(c) || gi_tasks_far_ahead(c, 1)))
+	if (gi_may_need_twins(c, flags) && (!of || gi_must_submit(c) || gi_tasks_far_ahead(c, 1)))
 		return NULL;
 	if (!gi_may_be_direct(c, flags, not, by))
 		return NULL;
 	if (gi_hot.current(&handle) || handle != gi_last.handle ||
 	    atomic_load_explicit(&gi_hot.generation, memory_order_acquire) != gi_last.generation)
 		return NULL;
-	if (of && gi_may_need_twins(flags)) {
+	if (of && gi_may_need_twins(c, flags)) {
 		s = gi_short_find(of);
 		if (!s)
 			return NULL;

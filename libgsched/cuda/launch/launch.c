@@ -60,23 +60,21 @@ static bool count_unpaced(struct gi_client *c, bool shared)
  * The same for a launch that need not be tracked while the program's activity is reported: pace.h.
  * Clients of an MPS band come here; without MPS such launches are direct.
  */
-static bool may_go_untracked(const struct gi_client *c, bool shared)
+static bool may_go_untracked(const struct gi_client *c)
 {
-	const struct gsched_arb_header *h = &c->arb->header;
-	const uint32_t flags = gi_load(&h->flags);
+	const uint32_t flags = gi_load(&c->arb->header.flags);
 
 	return flags & GSCHED_ARB_REPORT && !(flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED)) &&
-	       !(shared && gi_time_share(h) < GSCHED_SHARE_ALL) &&
 	       !atomic_load_explicit(&gi_hot.captures, memory_order_relaxed) &&
 	       gi_may_skip_tracking(c);
 }
 
-static bool count_untracked(struct gi_client *c, bool shared)
+static bool count_untracked(struct gi_client *c)
 {
-	if (!may_go_untracked(c, shared))
+	if (!may_go_untracked(c))
 		return false;
 	atomic_fetch_add(&c->unpaced, 1);
-	if (may_go_untracked(c, shared)) {
+	if (may_go_untracked(c)) {
 		atomic_fetch_add(&c->untracked, 1);
 		return true;
 	}
@@ -176,7 +174,7 @@ static CUresult launch_chosen(const struct gi_launch *l, struct gi_ctx *cx, stru
 		stay_near(c, l);
 	if (passing && count_unpaced(c, !k->form))
 		return uncount_unpaced(c, pass_on(l, cx, c, k));
-	if (passing && count_untracked(c, !k->form)) {
+	if (passing && count_untracked(c)) {
 		__atomic_fetch_add(&c->cl->header.passed, 1, __ATOMIC_RELAXED);
 		return uncount_unpaced(c, forward_passing(l, cx, c, k));
 	}

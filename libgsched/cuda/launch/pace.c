@@ -23,6 +23,10 @@
 #define UNPACED_NAPS	50000	/* of HOLD_US: most wait for untracked launches to return */
 #define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
 #define UNTRACKED_MAX	(1 << 30)	/* direct launches from one tracked launch to the next */
+#define SPARE_NS	(IN_FLIGHT_NS / 2)	/* in the bucket: it is not all used */
+#define SPARE_BATCH	4	/* launches in a batch, then */
+#define SPARE_MAX	256	/* direct launches from one batch to the next, then */
+#define MEAN_LAUNCHES	256	/* over so many, and more, goes the mean */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
 #define UNRECORDED	UINT64_MAX	/* instead of a batch: its time is charged already */
 
@@ -67,7 +71,7 @@ static uint64_t remembered_ns(struct gi_pacer *p, uint64_t key)
 {
 	struct gi_pace_known *k = find_known(p, key);
 
-	return k ? k->ns : 0;
+	return k ? k->time.ns : 0;
 }
 
 /* Whether its time is known well enough. @overlaps: then it is not measured again. */
@@ -85,7 +89,7 @@ static bool overlaps_neighbour(const struct gi_launch *l, const struct gi_func *
 	       (fn && atomic_load_explicit(&fn->is_primary, memory_order_relaxed));
 }
 
-/* The minimum counts, since disturbances only make a measurement longer. */
+/* If it takes much longer than known the next batch is a sample, too, as it may do more now. */
 static void learn_time(struct gi_pacer *p, uint64_t key, uint64_t ns)
 {
 	struct gi_pace_known *k = find_known(p, key);
@@ -93,9 +97,9 @@ static void learn_time(struct gi_pacer *p, uint64_t key, uint64_t ns)
 	if (!k)
 		return;
 	ns = ns > 2 * EVENT_NS ? ns - EVENT_NS : ns / 2 + 1;
-	if (k->ns && k->ns < ns)
-		ns = (15 * k->ns + ns) / 16;
-	k->ns = ns;
+	if (gi_is_much_longer(&k->time, ns))
+		p->sample_turns = 0;
+	gi_minimum_update(&k->time, ns);
 	k->samples++;
 }
 
@@ -188,11 +192,8 @@ static int64_t span_ns(CUevent from, const struct gi_batch *b)
 	return most;
 }
 
-/*
- * The GPU time of a batch: since it began or the batch before it ended, whichever is later, and no
- * more than its launches take together. Launches behind the last event count as remembered.
- */
-static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
+/* Since the batch began or the batch before it ended, whichever is later. */
+static uint64_t span_of(const struct gi_pacer *p, const struct gi_batch *b)
 {
 	const struct gi_batch *before = &p->batch[(p->first + GI_BATCHES - 1) % GI_BATCHES];
 	int64_t ns = span_ns(b->begin, b), after;
@@ -203,27 +204,35 @@ static uint64_t time_of(const struct gi_pacer *p, const struct gi_batch *b)
 		if (after >= 0 && after < ns)
 			ns = after;
 	}
-	if (ns < 0)
-		ns = 0;
-	ns += (int64_t)b->tail_ns;
-	if (!b->unmeasured && b->expected_ns < (uint64_t)ns)
-		ns = b->expected_ns;
-	return ns;
+	/* launches behind the last event count as remembered */
+	return (ns > 0 ? (uint64_t)ns : 0) + b->tail_ns;
 }
 
+static void average(uint64_t *mean, uint64_t ns)
+{
+	*mean = *mean ? (3 * *mean + ns) / 4 : ns + 1;
+}
+
+/* The GPU time of a batch is no more than its launches take together. */
 static void charge_batch(struct gi_client *c, struct gi_pacer *p, const struct gi_batch *b)
 {
-	uint64_t ns = time_of(p, b);
+	uint64_t span = span_of(p, b), ns = span;
 	int64_t one;
 
+	if (!b->unmeasured && b->expected_ns < ns)
+		ns = b->expected_ns;
 	if (b->sample) {
 		one = span_ns(b->begin, b);
 		if (one > 0)
 			learn_time(p, b->sample, one);
 	}
-	if (b->launches)
-		p->average_ns = p->average_ns ? (3 * p->average_ns + ns / b->launches) / 4 :
-				ns / b->launches + 1;
+	if (b->launches) {
+		average(&p->average_ns, ns / b->launches);
+		average(&p->span_ns, span / b->launches);
+	}
+	if (b->launches && b->drawn)
+		p->mean_ns = p->mean_ns ? (MEAN_LAUNCHES * p->mean_ns + ns) /
+					  (MEAN_LAUNCHES + b->launches) + 1 : p->average_ns;
 	if (p->balance_at)
 		p->balance_ns -= ns;
 	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
@@ -369,6 +378,17 @@ static void release_sample(struct gi_pacer *p, struct gi_batch *b)
 	b->ticket = 0;
 }
 
+/* What the bucket holds beside the work in flight, at its last refill. */
+static int64_t balance_left(struct gi_pacer *p)
+{
+	uint64_t flying = 0;
+	unsigned int i;
+
+	for (i = 0; i < p->pending + p->open; i++)
+		flying += batch_at(p, i)->launches * p->average_ns;
+	return p->balance_ns - (int64_t)flying;
+}
+
 static void open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_launch *l,
 		       uint64_t key, const struct gi_func *fn, uint64_t bound, uint64_t now)
 {
@@ -389,9 +409,12 @@ static void open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	b->opened_ns = now;
 	b->target = LAUNCHES_MAX;
 	if (bound)
-		b->target = p->average_ns ? bound / 2 / p->average_ns + 1 : 1;
+		b->target = p->span_ns ? bound / 2 / p->span_ns + 1 : 1;
 	if (b->target > LAUNCHES_MAX)
 		b->target = LAUNCHES_MAX;
+	if (p->balance_at && balance_left(p) > SPARE_NS && b->target > SPARE_BATCH)
+		b->target = SPARE_BATCH;
+	b->drawn = (int32_t)(p->spared - atomic_load(&c->untracked)) <= 0;
 	b->sample = 0;
 	b->ticket = 0;
 	if (!is_new(p, key) &&
@@ -421,12 +444,22 @@ static void close_batch(struct gi_pacer *p)
 
 /* ---- waiting ---- */
 
+/* Launches that were not tracked take what tracked ones do on average. */
+static void charge_untracked(struct gi_client *c, struct gi_pacer *p)
+{
+	uint32_t untracked = atomic_load(&c->untracked);
+	uint64_t ns = (uint64_t)(untracked - p->charged) * p->mean_ns;
+
+	p->charged = untracked;
+	p->balance_ns -= (int64_t)ns;
+	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
+}
+
 /* Whether the share permits a launch that leaves at most a debt of @debt. In-flight work counts. */
-static bool share_affords(const struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
+static bool share_affords(struct gi_client *c, struct gi_pacer *p, int64_t debt, uint64_t now)
 {
 	uint32_t share = gi_time_share(&c->arb->header);
-	uint64_t passed, flying = 0;
-	unsigned int i;
+	uint64_t passed;
 
 	if (share >= GSCHED_SHARE_ALL) {
 		p->balance_at = 0;
@@ -435,6 +468,8 @@ static bool share_affords(const struct gi_client *c, struct gi_pacer *p, int64_t
 	if (!p->balance_at) {
 		p->balance_at = now;
 		p->balance_ns = 0;
+		p->charged = atomic_load(&c->untracked);
+		p->spared = p->charged;
 	}
 	passed = now - p->balance_at;
 	p->balance_at = now;
@@ -442,11 +477,41 @@ static bool share_affords(const struct gi_client *c, struct gi_pacer *p, int64_t
 	if (passed > 60000000000ull)
 		passed = 60000000000ull;
 	p->balance_ns += (int64_t)(passed * share / GSCHED_SHARE_ALL);
+	charge_untracked(c, p);
 	if (p->balance_ns > IN_FLIGHT_NS)
 		p->balance_ns = IN_FLIGHT_NS;
-	for (i = 0; i < p->pending + p->open; i++)
-		flying += batch_at(p, i)->launches * p->average_ns;
-	return p->balance_ns + debt >= (int64_t)flying;
+	return balance_left(p) + debt >= 0;
+}
+
+/*
+ * How many launches need not be tracked. While the program uses less than its share, as many as
+ * what it has to spare is enough for by their mean time. The next batch is drawn at random, since
+ * programs repeat themselves, and stays due then if launches are tracked before that for another
+ * reason: they are not typical, and do not count for the mean. Called with the lock held.
+ */
+static uint32_t may_go_untracked(const struct gi_client *c, struct gi_pacer *p)
+{
+	uint32_t untracked = atomic_load(&c->untracked), n;
+	int32_t left = (int32_t)(p->spared - untracked);
+	int64_t spare;
+
+	if (gi_time_share(&c->arb->header) >= GSCHED_SHARE_ALL)
+		return UNTRACKED_MAX;
+	spare = balance_left(p) - SPARE_NS;
+	/* with two batches in flight the GPU is behind: then their times count */
+	if (!p->balance_at || p->open || p->pending > 1 || !p->mean_ns || spare <= 0) {
+		p->spared = untracked;
+		return 0;
+	}
+	if (left > 0)
+		return (uint32_t)left;
+	n = spare / (int64_t)p->mean_ns > SPARE_MAX ? SPARE_MAX :
+	    (uint32_t)(spare / (int64_t)p->mean_ns);
+	if (n < SPARE_BATCH)
+		return 0;
+	n = n / 2 + (uint32_t)(p->batches * 2654435761u >> 16) % (n / 2);
+	p->spared = untracked + n;
+	return n;
 }
 
 /* Batches may end out of order when a kernel stays on the GPU. */
@@ -692,6 +757,7 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 	/* all batches may be another context's; tasks are seen in their slots */
 	bool tracked = batch || !launched || !passed;
 	struct gi_batch *b;
+	uint32_t untracked;
 	unsigned int i;
 
 	pthread_mutex_lock(&p->lock);
@@ -709,14 +775,15 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 			b->launches--;
 		release_sample(p, b);
 	}
+	untracked = may_go_untracked(c, p);
 	pthread_mutex_unlock(&p->lock);
 	restore_capture(&mode);
 	if (!tracked)
 		atomic_fetch_add(&c->untracked, 1);
-	/* the next launches may be direct */
+	if (gi_blocks_asked(c) && gi_blocks_left(c) < untracked)
+		untracked = gi_blocks_left(c);
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)
-		atomic_store(&c->track_at, atomic_load(&c->untracked) +
-				       (gi_blocks_asked(c) ? gi_blocks_left(c) : UNTRACKED_MAX));
+		atomic_store(&c->track_at, atomic_load(&c->untracked) + untracked);
 	if (atomic_load(&c->tasks->idle))
 		gi_agent_wake(c);
 }
@@ -827,7 +894,10 @@ static bool untracked_on_gpu(struct gi_client *c, bool soon, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
 	uint32_t untracked = atomic_load(&c->untracked);
-	bool sample = gi_blocks_look(c, now);
+	/* from when there is a share its balance is to be known */
+	bool sample = gi_blocks_look(c, now) ||
+		      (gi_time_share(&c->arb->header) < GSCHED_SHARE_ALL &&
+		       (int32_t)(atomic_load(&c->track_at) - untracked) > SPARE_MAX);
 
 	if (untracked != p->last_untracked) {
 		p->last_untracked = untracked;

@@ -11,7 +11,8 @@
  *
  * While only activity is reported, launches are direct (direct.h) and record no event, except for
  * the first after a look of the agent that saw no new ones. A thread waits for the others before
- * the band counts as idle.
+ * the band counts as idle. Under a share of time most launches are direct, too, while the program
+ * uses less than its share: they are charged what tracked ones take on average.
  */
 #ifndef GI_PACE_H
 #define GI_PACE_H
@@ -21,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "device/device.h"
+#include "launch/minimum.h"
 
 /* two are the bound on work in flight; the one that ended last is kept for its time stamps */
 #define GI_BATCHES		4
@@ -40,6 +42,7 @@ struct gi_batch {
 	unsigned int launches, target;	/* target: the batch is closed at this many launches */
 	unsigned int entered;		/* launches before gi_pace_leave(); not over until 0 */
 	uint64_t number;		/* never 0 */
+	bool drawn;			/* it counts for the mean time of a launch */
 	uint64_t opened_ns;		/* when it was opened, host clock */
 	/* launches behind the last event: GPU time, with an estimate where none is remembered */
 	uint64_t unmarked_ns;
@@ -61,11 +64,16 @@ struct gi_pacer {
 	uint32_t tickets;
 	unsigned int sample_turns;	/* counts batches: one in SAMPLE_EVERY is a sample */
 	uint64_t average_ns;		/* average GPU time of a launch; 0: unknown */
+	uint64_t span_ns;		/* the same, with what others had of it */
+	uint64_t mean_ns;		/* the same, over more launches */
 	/* the share of the device's time, as a token bucket of GPU time */
 	int64_t balance_ns;
 	uint64_t balance_at;		/* host clock of the last refill; 0: no share in force */
+	uint32_t charged;		/* so many of gi_client.untracked are in it */
+	uint32_t spared;		/* at so many of them a batch is due that was drawn */
 	struct gi_pace_known {
-		uint64_t key, ns;	/* ns 0: seen but not measured yet */
+		uint64_t key;
+		struct gi_minimum time;	/* 0 ns: seen but not measured yet */
 		unsigned int samples;
 	} known[GI_PACE_KERNELS];
 	unsigned int next_victim;		/* evictions from @known: chooses the next victim */
