@@ -50,13 +50,14 @@ void ctl_print_mps(const cJSON *root)
 	}
 }
 
-static bool is_client(const cJSON *device, double pid)
+static bool is_client(const cJSON *devices, double pid)
 {
-	const cJSON *c;
+	const cJSON *device, *c;
 
-	cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(device, "clients"))
-		if (ctl_number(c, "pid") == pid)
-			return true;
+	cJSON_ArrayForEach(device, devices)
+		cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(device, "clients"))
+			if (ctl_number(c, "pid") == pid)
+				return true;
 	return false;
 }
 
@@ -64,6 +65,7 @@ void ctl_take_from_daemon(cJSON *root, cJSON *daemon)
 {
 	static const char *const keys[] = { "rewrites", "mps" };
 	const cJSON *on = cJSON_GetObjectItemCaseSensitive(daemon, "processes"), *of_device, *p;
+	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
 	cJSON *device, *list, *item;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -71,13 +73,13 @@ void ctl_take_from_daemon(cJSON *root, cJSON *daemon)
 		if (item)
 			cJSON_AddItemToObject(root, keys[i], item);
 	}
-	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(root, "devices")) {
+	cJSON_ArrayForEach(device, devices) {
 		of_device = cJSON_GetObjectItemCaseSensitive(on, ctl_string(device, "uuid"));
 		if (!of_device)
 			continue;
 		list = cJSON_AddArrayToObject(device, "unmanaged");
 		cJSON_ArrayForEach(p, of_device)
-			if (!is_client(device, ctl_number(p, "pid")))
+			if (!is_client(devices, ctl_number(p, "pid")))
 				cJSON_AddItemToArray(list, cJSON_Duplicate(p, true));
 	}
 }

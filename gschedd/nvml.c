@@ -202,21 +202,20 @@ static void answer_queries(int fd)
 		shutdown();
 }
 
-static bool is_attached(const struct device *dev, uint32_t pid)
+/* On any device: NVML names a client of an MPS server on all devices that the server has. */
+static bool is_attached(uint32_t pid)
 {
 	struct conn *conn;
 
-	if (!dev)
-		return false;
 	list_for_each_entry(conn, &conns, node)
-		if (conn->client && conn->client->dev == dev && (uint32_t)conn->pid == pid)
+		if (conn->client && (uint32_t)conn->pid == pid)
 			return true;
 	return false;
 }
 
-static bool is_unmanaged(const struct device *dev, uint32_t pid)
+static bool is_unmanaged(uint32_t pid)
 {
-	return (pid_t)pid != getpid() && !is_attached(dev, pid) && !mps_owns((pid_t)pid);
+	return (pid_t)pid != getpid() && !is_attached(pid) && !mps_owns((pid_t)pid);
 }
 
 /* ---- the module's devices ---- */
@@ -240,13 +239,14 @@ static bool module_is_sliced(const char *device)
 	return n > 0 && !strcmp(text, "sliced\n");
 }
 
-static bool module_has(const char *device, uint32_t pid)
+static bool module_has(uint32_t pid)
 {
 	char task[32];
-	int fd;
+	int fd = -1;
 
 	snprintf(task, sizeof(task), "tasks/%u", pid);
-	fd = module_file(device, task, O_PATH);
+	for (unsigned int i = 0; i < n_uuid && fd < 0; i++)
+		fd = module_file(opt.decl[i].name, task, O_PATH);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
@@ -271,9 +271,8 @@ static void tell_module(const char *device, bool busy)
  * If NVML names none of the attached programs, its process ids are of another namespace, and which
  * programs are not managed cannot be told.
  */
-static bool unmanaged_busy_on(const struct device *dev, unsigned int device)
+static bool unmanaged_busy_on(unsigned int device)
 {
-	const char *module = dev ? NULL : opt.decl[device].name;
 	unsigned int percent = 0;
 	bool ours = false;
 
@@ -282,7 +281,8 @@ static bool unmanaged_busy_on(const struct device *dev, unsigned int device)
 
 		if (p->device != device)
 			continue;
-		if (is_unmanaged(dev, p->pid) && !(module && module_has(module, p->pid)))
+		if (is_unmanaged(p->pid) &&
+		    !(opt.arbiter == ARBITER_MODULE && module_has(p->pid)))
 			percent += p->percent;
 		else
 			ours = true;
@@ -296,14 +296,14 @@ static void tell_arbiter(void)
 
 	for (unsigned int i = 0; opt.arbiter == ARBITER_MODULE && i < n_uuid; i++)
 		tell_module(opt.decl[i].name,
-			    last.known & 1ull << i && unmanaged_busy_on(NULL, i));
+			    last.known & 1ull << i && unmanaged_busy_on(i));
 	list_for_each_entry(dev, &devices, node) {
 		bool busy = false;
 
 		for (unsigned int i = 0; i < n_uuid; i++)
 			if (last.known & 1ull << i &&
 			    !memcmp(uuid[i], dev->decl.uuid, GSCHED_UUID_SIZE))
-				busy = unmanaged_busy_on(dev, i);
+				busy = unmanaged_busy_on(i);
 		if (busy == dev->core.unmanaged_busy)
 			continue;
 		gsc_device_set_unmanaged(&dev->core, busy, now_ns());
@@ -560,8 +560,7 @@ void nvml_exit(void)
 	loop_del(&watch);
 }
 
-static void add_list(cJSON *in, const char *key, unsigned int device, const struct device *dev,
-		     const struct conn *to)
+static void add_list(cJSON *in, const char *key, unsigned int device, const struct conn *to)
 {
 	cJSON *list = cJSON_AddArrayToObject(in, key), *o;
 	struct proc_stat st;
@@ -569,7 +568,7 @@ static void add_list(cJSON *in, const char *key, unsigned int device, const stru
 	for (unsigned int i = 0; i < last.n; i++) {
 		struct process *p = &last.process[i];
 
-		if (p->device != device || !is_unmanaged(dev, p->pid))
+		if (p->device != device || !is_unmanaged(p->pid))
 			continue;
 		if (!to->admin && (proc_stat((pid_t)p->pid, &st) || !status_shows(to, st.uid)))
 			continue;
@@ -590,7 +589,7 @@ void nvml_status_device(struct cJSON *o, const struct device *dev, const struct 
 {
 	for (unsigned int i = 0; i < n_uuid; i++)
 		if (last.known & 1ull << i && !memcmp(uuid[i], dev->decl.uuid, GSCHED_UUID_SIZE))
-			add_list(o, "unmanaged", i, dev, to);
+			add_list(o, "unmanaged", i, to);
 }
 
 void nvml_status(struct cJSON *root, const struct conn *to)
@@ -604,6 +603,6 @@ void nvml_status(struct cJSON *root, const struct conn *to)
 	for (unsigned int i = 0; i < n_uuid; i++) {
 		uuid_text(uuid[i], text);
 		if (last.known & 1ull << i)
-			add_list(o, text, i, NULL, to);
+			add_list(o, text, i, to);
 	}
 }

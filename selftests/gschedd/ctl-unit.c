@@ -9,13 +9,13 @@
 static const char module[] =
 	"{\"backend\":\"module\",\"devices\":["
 	"{\"name\":\"gpu0\",\"uuid\":\"aa\",\"clients\":[{\"pid\":5},{\"pid\":7}]},"
-	"{\"name\":\"gpu1\",\"uuid\":\"bb\",\"clients\":[]},"
+	"{\"name\":\"gpu1\",\"uuid\":\"bb\",\"clients\":[{\"pid\":8}]},"
 	"{\"name\":\"gpu2\",\"uuid\":\"cc\",\"clients\":[]}]}";
 static const char daemon_text[] =
 	"{\"backend\":\"module\",\"devices\":[],\"rewrites\":{\"served\":3},"
 	"\"mps\":{\"program\":\"p\",\"servers\":[]},"
 	"\"processes\":{\"aa\":[{\"pid\":5,\"comm\":\"five\"},{\"pid\":6,\"comm\":\"six\"},"
-	"{\"pid\":7,\"comm\":\"seven\"}],"
+	"{\"pid\":7,\"comm\":\"seven\"},{\"pid\":8,\"comm\":\"eight\"}],"
 	"\"bb\":[]}}";
 
 static void merged(const char *from, const char *want, const char *what)
@@ -111,8 +111,8 @@ int main(void)
 	parsed_last("[group gpu0 a]\ngpu.band=\n", "a", "gpu.band", "");
 
 	merged(daemon_text, "{\"pid\":7}],\"unmanaged\":[{\"pid\":6,\"comm\":\"six\"}]}",
-	       "processes that are not the module's clients");
-	merged(daemon_text, "\"uuid\":\"bb\",\"clients\":[],\"unmanaged\":[]}",
+	       "processes that are not the module's clients, of this GPU or another one");
+	merged(daemon_text, "\"clients\":[{\"pid\":8}],\"unmanaged\":[]}",
 	       "a GPU without any");
 	merged(daemon_text, "\"uuid\":\"cc\",\"clients\":[]}", "a GPU that NVML does not know");
 	merged(daemon_text,

@@ -122,7 +122,9 @@ static void hang(void)
 int main(void)
 {
 	char *text;
+	struct gsched_attach other = { .size = sizeof(other) };
 	struct peer_client c;
+	int s;
 	char want[256], without[64];
 	pid_t stranger;
 	ssize_t n = readlink("/proc/self/exe", library, sizeof(library) - 32);
@@ -166,6 +168,13 @@ int main(void)
 	ok(soon(want), "a client that has detached is not managed");
 	snprintf(want, sizeof(want), "\"comm\":\"nvml\",\"mib\":5,\"busy_percent\":0}]");
 	ok(soon(want), "and listed once");
+	/* an MPS server's client is named on all GPUs */
+	for (unsigned int i = 0; i < GSCHED_UUID_SIZE; i++)
+		other.uuid[i] = (uint8_t)(0x10 + i);
+	s = peer();
+	ok(!call(s, GSP_ATTACH, &other, sizeof(other)) && soon("\"unmanaged\":[]"),
+	   "but not as a client of another device");
+	close(s);
 	children(want, sizeof(want));
 	ok(strcmp(want, without) && become(without),
 	   "the process that asks is there, and gone when nobody asks");
