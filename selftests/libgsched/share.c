@@ -77,8 +77,10 @@ static CUresult attribute(int *value, CUfunction_attribute of, CUfunction functi
 
 static CUresult create(CUevent *event, unsigned int flags)
 {
-	*event = calloc(1, sizeof(uint64_t));
-	return CUDA_SUCCESS;
+	uint64_t *at = calloc(1, sizeof(*at));
+
+	*event = (CUevent)at;
+	return at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult destroy(CUevent event)

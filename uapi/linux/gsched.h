@@ -510,7 +510,8 @@ struct gsched_cl_slot {
  *	and whose window is the whole device, opaque ones of a client that is alone in its band.
  *	They are tasks of gpu.stat, too
  * @held_ns: time that launches were held back, by turns or a share
- * @paced_ns: GPU time of launches that ended while turns, activity or a share were asked for
+ * @paced_ns: GPU time of launches that were timed while turns, activity or a share were asked for;
+ *	under a share an estimate for all others, too
  * @__reserved: must be 0
  *
  * The leased_* words and paced_ns only grow. The arbiter adds what they grew by to gpu.stat when
