@@ -87,7 +87,8 @@ static struct limit limit_for(const struct gsc_client *client)
 		return (struct limit){ far, near, DIV_ROUND_UP(dev->sms, CHEAP_PART) };
 	/* half of the target is for launching and waiting; a request's kernels share the rest */
 	target = div_u64((u64)client->group->latency_us * 1000 / 2, gsc_burst(client));
-	return (struct limit){ .ns = max(far, target) };
+	far = max(far, target);
+	return (struct limit){ .ns = far };
 }
 
 static u64 limit_on(const struct gsc_sizes *sizes, const struct limit *limit, u32 class)

@@ -190,7 +190,7 @@ static struct gsr_stmt *copy_of(struct gsr_pass *p, const struct gsr_remat *r)
 unsigned int gsr_remat_insert(struct gsr_pass *p, struct gsr_function *f,
 			      const struct gsr_point *pt)
 {
-	bool in_front[GSR_REMAT_MAX];
+	bool in_front[GSR_REMAT_MAX] = { false };
 	struct gsr_stmt *at = pt->at, *s;
 	unsigned int i, n = 0;
 
