@@ -68,8 +68,7 @@ gi_may_be_direct(const struct gi_client *c, uint32_t flags, uint32_t not, enum g
 {
 	if (flags & not && !atomic_load_explicit(&c->untimed, memory_order_relaxed))
 		return false;
-	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED) ||
-	    !gi_need_not_report(c, flags, by))
+	if (flags & (GSCHED_ARB_CLOSED | GSCHED_ARB_PACED) || !gi_need_not_report(c, flags, by))
 		return false;
 	if (!(flags & GI_TRACKED))
 		return gi_time_share(&c->arb->header) >= GSCHED_SHARE_ALL;
@@ -101,10 +100,11 @@ static inline bool gi_must_submit(const struct gi_client *c)
 
 /*
  * Brackets the driver's own call. @not: GSCHED_ARB_TIMED if the launch makes the times of thread
- * blocks unknown, where they are not yet, else 0. NULL: the launch must go through gi_launch(), or get its priority by gi_raise(). The launch is counted in
- * c->unpaced until the call returns, and the arbiter's flags must be the same after counting it.
- * So once the arbiter has set its flags, a launch is visible either in that count or on the device.
- * @of: the kernel; NULL: unknown, which is cheaper and tried first.
+ * blocks unknown, which has to be noted where they are not yet; else 0. NULL: the launch must go
+ * through gi_launch(), or get its priority by gi_raise(). The launch is counted in c->unpaced until
+ * the call returns, and the arbiter's flags must be the same after counting it. So once the arbiter
+ * has set its flags, a launch is visible either in that count or on the device. @of: the kernel;
+ * NULL: unknown, which is cheaper and tried first.
  */
 static GI_INLINE struct gi_client *
 gi_direct_begin(uint32_t not, enum gi_priority by, const struct gi_shape_of *of)

@@ -230,9 +230,11 @@ static void charge_batch(struct gi_client *c, struct gi_pacer *p, const struct g
 		average(&p->average_ns, ns / b->launches);
 		average(&p->span_ns, span / b->launches);
 	}
-	if (b->launches && b->drawn)
+	if (b->launches && b->drawn) {
 		p->mean_ns = p->mean_ns ? (MEAN_LAUNCHES * p->mean_ns + ns) /
-					  (MEAN_LAUNCHES + b->launches) + 1 : p->average_ns;
+					  (MEAN_LAUNCHES + b->launches) : p->average_ns;
+		p->mean_ns += !p->mean_ns;	/* 0 would be unknown */
+	}
 	if (p->balance_at)
 		p->balance_ns -= ns;
 	__atomic_fetch_add(&c->cl->header.paced_ns, ns, __ATOMIC_RELAXED);
@@ -887,8 +889,8 @@ void gi_pace_begin(struct gi_client *c)
 
 /*
  * Whether an untracked launch may be on the GPU. If none came since the last look, or block times
- * are wanted, the next launch will be tracked, so the result cannot change unnoticed. @soon: bands take turns, so do not delay
- * until it is clear that no further launch follows.
+ * are wanted, the next launch will be tracked, so the result cannot change unnoticed. @soon: bands
+ * take turns, so do not delay until it is clear that no further launch follows.
  */
 static bool untracked_on_gpu(struct gi_client *c, bool soon, uint64_t now)
 {
