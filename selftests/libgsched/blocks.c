@@ -8,6 +8,7 @@
 #include <time.h>
 #include "code/code.h"
 #include "launch/blocks.h"
+#include "launch/direct.h"
 #include "launch/launch.h"
 #include "selftests/tap.h"
 
@@ -17,10 +18,14 @@
 #define LAUNCH_NS	(25 * US)
 #define KERNELS	16
 
-static struct gsched_arb_page arb = { .header.flags = GSCHED_ARB_TIMED | GSCHED_ARB_REPORT };
+static struct gsched_arb_page arb = {
+	.header.flags = GSCHED_ARB_PRIVATE | GSCHED_ARB_TIMED | GSCHED_ARB_REPORT,
+};
 static struct gsched_cl_page cl;
 static struct gi_tasks tasks;
-static struct gi_client client = { .arb = &arb, .cl = &cl, .sms = 8, .tasks = &tasks };
+static struct gi_client client = {
+	.arb = &arb, .cl = &cl, .sms = 8, .tasks = &tasks, .track_at = 1 << 30,
+};
 static struct gi_ctx cx = { .client = &client };
 static struct gi_func fn[KERNELS];
 static uint64_t clock_ns = 1000 * MS, looked_ns, took_ns;
@@ -95,6 +100,7 @@ static void launch(unsigned int kernel, uint64_t block_ns)
 {
 	struct gi_launch l = { .fn = block_ns ? (CUfunction)&fn[kernel] : NULL,
 			       .grid = { 8, 1, 1 }, .block = { 32, 1, 1 }, .forward = forward };
+	bool direct;
 
 	if (clock_ns >= looked_ns + LOOK_NS) {
 		gi_blocks_look(&client, clock_ns);
@@ -104,7 +110,9 @@ static void launch(unsigned int kernel, uint64_t block_ns)
 	/* samples are read at the next one: all kernels of a phase take the same */
 	if (block_ns)
 		took_ns = block_ns;
-	if (block_ns ? !gi_blocks_left(&client) : !client.untimed || !gi_blocks_left(&client))
+	direct = gi_may_be_direct(&client, arb.header.flags, block_ns ? 0 : GSCHED_ARB_TIMED,
+				  GI_BY_STREAM);
+	if (!direct || !gi_blocks_left(&client))
 		gi_blocks_launch(&client, &cx, &l, forward);
 	clock_ns += block_ns > LAUNCH_NS ? block_ns : LAUNCH_NS;
 }
@@ -161,5 +169,7 @@ int main(void)
 		launch(i % 8, i % 10 ? 20 * US : 0);
 	ok(!gi_blocks_us(&client) && (events - n) / 2 < 20,
 	   "a graph in ten launches: unknown, %u samples in 5 s", (events - n) / 2);
+	ok(gi_may_be_direct(&client, arb.header.flags, GSCHED_ARB_TIMED, GI_BY_STREAM),
+	   "and graphs are launched directly");
 	return done();
 }

@@ -396,6 +396,8 @@ static void open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 {
 	struct gi_pacer *p = c->pacer;
 	struct gi_batch *b = batch_at(p, p->pending);
+	/* kernels that take longer than known must not exceed a share */
+	uint64_t each = p->balance_at ? p->span_ns : p->average_ns;
 
 	if (b->cx != cx)
 		drop_events(b);
@@ -411,7 +413,7 @@ static void open_batch(struct gi_client *c, struct gi_ctx *cx, const struct gi_l
 	b->opened_ns = now;
 	b->target = LAUNCHES_MAX;
 	if (bound)
-		b->target = p->span_ns ? bound / 2 / p->span_ns + 1 : 1;
+		b->target = each ? bound / 2 / each + 1 : 1;
 	if (b->target > LAUNCHES_MAX)
 		b->target = LAUNCHES_MAX;
 	if (p->balance_at && balance_left(p) > SPARE_NS && b->target > SPARE_BATCH)
