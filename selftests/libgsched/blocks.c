@@ -29,7 +29,7 @@ static struct gi_client client = {
 static struct gi_ctx cx = { .client = &client };
 static struct gi_func fn[KERNELS];
 static uint64_t clock_ns = 1000 * MS, looked_ns, took_ns;
-static unsigned int events;
+static unsigned int events, grid = 8;
 
 /* The linker puts these in the place of the C library's, and of those that ask the driver */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
@@ -95,11 +95,11 @@ static CUresult forward(const struct gi_launch *l)
 
 /* ---- the test ---- */
 
-/* One wave of blocks that take @block_ns; 0: of a graph */
+/* Blocks that take @block_ns; 0: of a graph */
 static void launch(unsigned int kernel, uint64_t block_ns)
 {
 	struct gi_launch l = { .fn = block_ns ? (CUfunction)&fn[kernel] : NULL,
-			       .grid = { 8, 1, 1 }, .block = { 32, 1, 1 }, .forward = forward };
+			       .grid = { grid, 1, 1 }, .block = { 32, 1, 1 }, .forward = forward };
 	bool direct;
 
 	if (clock_ns >= looked_ns + LOOK_NS) {
@@ -171,5 +171,20 @@ int main(void)
 	   "a graph in ten launches: unknown, %u samples in 5 s", (events - n) / 2);
 	ok(gi_may_be_direct(&client, arb.header.flags, GSCHED_ARB_TIMED, GI_BY_STREAM),
 	   "and graphs are launched directly");
+
+	launches(120000, 0, 20 * US);
+	for (i = 0; i < 180000; i++) {
+		n = i < 100000 ? events : n;
+		grid = 8 + i * 7 % 300;
+		launch(0, 20 * US);
+	}
+	n = (events - n) / 2;
+	ok(n > 100 && n <= 200, "of 300 kernels: %u samples in 2 s, too", n);
+	for (i = 0, n = events; i < 200000; i++) {
+		grid = 1000 + i;
+		launch(0, 20 * US);
+	}
+	n = (events - n) / 2;
+	ok(n > 1024 && n < 2000, "kernels that are always new: %u samples in 5 s", n);
 	return done();
 }

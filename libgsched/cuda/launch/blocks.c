@@ -5,10 +5,9 @@
 #include "code/code.h"
 #include "launch/blocks.h"
 #include "launch/flights.h"
+#include "launch/known.h"
 #include "launch/launch.h"
-#include "launch/minimum.h"
 
-#define KERNELS		1024	/* entries of the cache of minimum times */
 #define BUCKETS		32	/* of the histogram: powers of two of us, rounded up */
 #define SAMPLES		256	/* in a round, after which there is an answer, */
 #define LONG_SAMPLES	4	/* or so many */
@@ -18,6 +17,7 @@
 #define STRIDE		16	/* or launches, on average, while there is no answer or a new kernel */
 #define STRIDE_MAX	(1 << 30)
 #define NEW_SAMPLES	8	/* consecutive ones of known kernels until none is new */
+#define SOON_MAX	1024	/* samples in a round that come so soon: kernels may always be new */
 #define UNMEASURED_NS	1000000000	/* no samples for so long after such a launch */
 #define SEEN		3	/* launches of a kernel before its minimum counts */
 
@@ -33,14 +33,10 @@ struct gi_blocks {
 		uint64_t key, waves;
 	} of[GI_FLIGHTS];
 	uint32_t random;
-	struct known {
-		uint64_t key;
-		struct gi_minimum time;
-		unsigned int seen;
-	} known[KERNELS];
+	struct gi_known_table known;
 	uint64_t time[BUCKETS], all;
 	uint64_t all_before;		/* of the round before */
-	unsigned int samples;
+	unsigned int samples, soon;
 };
 
 bool gi_blocks_new(struct gi_client *c)
@@ -78,8 +74,9 @@ static void set_next(const struct gi_client *c, uint32_t stride, uint64_t now)
 /* At random, since programs repeat themselves. Called with the lock held, at a sample. */
 static uint32_t draw_stride(struct gi_blocks *b)
 {
-	if (atomic_load(&b->us) && !b->new_samples)
+	if ((atomic_load(&b->us) && !b->new_samples) || b->soon == SOON_MAX)
 		return STRIDE_MAX;
+	b->soon++;
 	b->random ^= b->random << 13;
 	b->random ^= b->random >> 17;
 	b->random ^= b->random << 5;
@@ -113,6 +110,7 @@ static void begin_round(struct gi_blocks *b)
 	memset(b->time, 0, sizeof(b->time));
 	b->all = 0;
 	b->samples = 0;
+	b->soon = 0;
 }
 
 static void end_round(struct gi_client *c, struct gi_blocks *b)
@@ -149,14 +147,15 @@ static bool is_outdated(const struct gi_blocks *b)
 static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sample *of,
 		       uint64_t ns)
 {
-	struct known *k = &b->known[of->key >> 32 & (KERNELS - 1)];
+	struct gi_known *k;
 	unsigned int i = 0;
 	uint64_t us;
 
 	if (!ns || atomic_load(&c->untimed))
 		return;
-	if (k->key != of->key)
-		*k = (struct known){ .key = of->key };
+	k = gi_known_find(&b->known, of->key);
+	if (!k)
+		k = gi_known_add(&b->known, of->key);
 	if (k->seen < SEEN)
 		b->new_samples = NEW_SAMPLES;
 	else if (b->new_samples)
@@ -164,7 +163,7 @@ static void add_sample(struct gi_client *c, struct gi_blocks *b, const struct sa
 	/* the first time may include loading the code */
 	if (!k->seen++)
 		return;
-	ns = gi_minimum_update(&k->time, ns);
+	ns = gi_known_update(k, ns);
 	if (k->seen < SEEN)
 		return;
 	for (us = ns / of->waves / 1000; us >> i && i < BUCKETS - 1; i++)

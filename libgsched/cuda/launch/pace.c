@@ -54,32 +54,19 @@ static uint64_t key_of(const struct gi_launch *l, const struct gi_graph *graph,
 	return key ? key : 1;
 }
 
-/* NULL: not seen yet, or evicted. */
-static struct gi_pace_known *find_known(struct gi_pacer *p, uint64_t key)
-{
-	struct gi_pace_known *k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) &
-					    ~(GI_PACE_WAYS - 1)];
-	unsigned int i;
-
-	for (i = 0; key && i < GI_PACE_WAYS; i++)
-		if (k[i].key == key)
-			return &k[i];
-	return NULL;
-}
-
 static uint64_t remembered_ns(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = find_known(p, key);
+	struct gi_known *k = gi_known_find(&p->known, key);
 
-	return k ? k->time.ns : 0;
+	return k ? k->ns : 0;
 }
 
 /* Whether its time is known well enough. @overlaps: then it is not measured again. */
 static bool is_learnt(struct gi_pacer *p, uint64_t key, bool overlaps)
 {
-	struct gi_pace_known *k = find_known(p, key);
+	struct gi_known *k = gi_known_find(&p->known, key);
 
-	return k && k->samples >= (overlaps ? OVERLAP_SAMPLES : 1);
+	return k && k->seen >= (overlaps ? OVERLAP_SAMPLES : 1);
 }
 
 /* An event between the launch and its neighbour on the stream would keep them from overlapping. */
@@ -92,33 +79,24 @@ static bool overlaps_neighbour(const struct gi_launch *l, const struct gi_func *
 /* If it takes much longer than known the next batch is a sample, too, as it may do more now. */
 static void learn_time(struct gi_pacer *p, uint64_t key, uint64_t ns)
 {
-	struct gi_pace_known *k = find_known(p, key);
+	struct gi_known *k = gi_known_find(&p->known, key);
 
 	if (!k)
 		return;
 	ns = ns > 2 * EVENT_NS ? ns - EVENT_NS : ns / 2 + 1;
-	if (gi_is_much_longer(&k->time, ns))
+	if (gi_known_much_longer(k, ns))
 		p->sample_turns = 0;
-	gi_minimum_update(&k->time, ns);
-	k->samples++;
+	gi_known_update(k, ns);
+	k->seen++;
 }
 
 /* Notes a kernel's first launch, which may load code and wait for the GPU: it is not measured. */
 static bool is_new(struct gi_pacer *p, uint64_t key)
 {
-	struct gi_pace_known *k = find_known(p, key);
-	unsigned int i;
-
-	if (k)
+	if (gi_known_find(&p->known, key))
 		return false;
-	if (!key)
-		return true;
-	k = &p->known[key >> 40 & (GI_PACE_KERNELS - 1) & ~(GI_PACE_WAYS - 1)];
-	for (i = 0; i < GI_PACE_WAYS && k[i].key; i++)
-		;
-	if (i == GI_PACE_WAYS)
-		i = p->next_victim++ % GI_PACE_WAYS;
-	k[i] = (struct gi_pace_known){ .key = key };
+	if (key)
+		gi_known_add(&p->known, key);
 	return true;
 }
 
@@ -593,7 +571,7 @@ static bool batch_is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t 
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
 	       b->streams + b->entered >= GI_BATCH_STREAMS ||
-	       (bound && b->launches && find_known(p, key) && !is_learnt(p, key, overlapping));
+	       (bound && b->launches && gi_known_find(&p->known, key) && !is_learnt(p, key, overlapping));
 }
 
 /* Counts the launch in the last batch. Called with the lock held. */

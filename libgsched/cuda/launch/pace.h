@@ -22,13 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "device/device.h"
-#include "launch/minimum.h"
+#include "launch/known.h"
 
 /* two are the bound on work in flight; the one that ended last is kept for its time stamps */
 #define GI_BATCHES		4
 #define GI_BATCH_STREAMS	8	/* streams with an event in one batch; the last closes it */
-#define GI_PACE_KERNELS		2048	/* entries of the cache of GPU times of launches */
-#define GI_PACE_WAYS		8	/* associativity of that cache */
 
 struct gi_func;
 struct gi_graph;
@@ -71,12 +69,7 @@ struct gi_pacer {
 	uint64_t balance_at;		/* host clock of the last refill; 0: no share in force */
 	uint32_t charged;		/* so many of gi_client.untracked are in it */
 	uint32_t spared;		/* at so many of them a batch is due that was drawn */
-	struct gi_pace_known {
-		uint64_t key;
-		struct gi_minimum time;	/* 0 ns: seen but not measured yet */
-		unsigned int samples;
-	} known[GI_PACE_KERNELS];
-	unsigned int next_victim;		/* evictions from @known: chooses the next victim */
+	struct gi_known_table known;	/* GPU times of launches */
 	_Atomic unsigned int in_flight;	/* pending and open batches, read by the agent */
 	_Atomic unsigned int held_launches;	/* launches that wait */
 	_Atomic uint64_t last_ns;	/* host clock of the last tracked launch */
