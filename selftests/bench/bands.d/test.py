@@ -562,9 +562,12 @@ def test_bypass():
             for setting in found[form].values():
                 for kind in (setting["gsched"], setting["bypassed"]):
                     expect((kind["calls"], len(kind["bursts_ns"])), (400, 4))
-        expect(found["empty"]["launches"], 100)
-        expect(len(found["empty"]["gsched"]), len(found["empty"]["bypassed"]))
-        assert "# nobody: " in run.stdout and "| empty | 100 | " in run.stdout, run.stdout
+        expect(list(found["empty"]), ["alone", "below", "share"])
+        for setting in found["empty"].values():
+            expect(setting["launches"], 100)
+            expect(len(setting["gsched"]), len(setting["bypassed"]))
+        assert "# nobody alone: " in run.stdout, run.stdout
+        assert "| empty, share | 100 | " in run.stdout, run.stdout
 
 
 def test_sizes():
