@@ -204,12 +204,12 @@ int main(void)
 	part = steps(1000, 300, 20 * US, 5 * US, 20 * US);
 	was = charged();
 	held = cl.header.held_ns;
-	ok(cl.header.held_ns < 5 * MS && tracked < 12000, "less than its share: nothing is held back (%.1f %%)",
-	   part);
+	ok(cl.header.held_ns < 5 * MS && tracked < 12000,
+	   "less than its share: nothing is held back (%.1f %%)", part);
 	part = steps(1000, 300, 20 * US, 5 * US, 20 * US);
 	got = (charged() - was) / 10;
-	ok(cl.header.held_ns == held && tracked < 6000, "and few launches are tracked (%llu of 45000)",
-	   (unsigned long long)tracked);
+	ok(cl.header.held_ns == held && tracked < 6000,
+	   "and few launches are tracked (%llu of 45000)", (unsigned long long)tracked);
 	ok(got > part * 0.9 && got < part * 1.15, "charged: %.1f %% for %.1f %%", got, part);
 
 	set_share(10);
@@ -233,10 +233,14 @@ int main(void)
 	steps(500, 300, 20 * US, 5 * US, 20 * US);
 	steps(1000, 100, 500 * US, 500 * US, CALL_NS);
 	part = steps(1000, 100, 500 * US, 500 * US, CALL_NS);
-	ok(part > 48 && part < 52, "the same kernels now take 500 us: after a second half is %.1f %%", part);
+	ok(part > 48 && part < 52,
+	   "the same kernels now take 500 us: after a second half is %.1f %%", part);
 	set_share(0);
 	part = steps(100, 100, 500 * US, 500 * US, CALL_NS);
 	ok(part > 95 && tracked < 10, "no share: %.1f %%, %llu tracked", part,
+	   (unsigned long long)tracked);
+	steps(1000, 300, 20 * US, 5 * US, 20 * US);
+	ok(tracked > 100 && tracked < 400, "then the first launch after each of 150 pauses: %llu",
 	   (unsigned long long)tracked);
 	return done();
 }

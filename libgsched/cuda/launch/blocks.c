@@ -14,10 +14,10 @@
 #define LONG_NS		200000000	/* ... with this much time in total */
 #define TAIL		64	/* 1/TAIL of the time may be in blocks longer than the answer */
 #define STRIDE_NS	10000000	/* host time from one sample to the next, */
-#define STRIDE		16	/* or launches, on average, while there is no answer or a new kernel */
+#define STRIDE		16	/* or launches, on average, without an answer or with new kernels */
 #define STRIDE_MAX	(1 << 30)
 #define NEW_SAMPLES	8	/* consecutive ones of known kernels until none is new */
-#define SOON_MAX	1024	/* samples in a round that come so soon: kernels may always be new */
+#define SOON_MAX	1024	/* samples of a round that come so soon, at most */
 #define UNMEASURED_NS	1000000000	/* no samples for so long after such a launch */
 #define SEEN		3	/* launches of a kernel before its minimum counts */
 

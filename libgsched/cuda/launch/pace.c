@@ -7,25 +7,20 @@
 #include "launch/blocks.h"
 #include "launch/launch.h"
 
-#define HOLD_US		100	/* poll interval for conditions of other threads and processes */
 #define BOUND_US	20	/* poll interval for our own events */
 #define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
 #define STUCK_NS	100000000	/* work in flight for so long may wait for other streams */
 #define STUCK_FACTOR	2	/* and for so many times what it is known to take */
-#define IDLE_NS		2000000	/* idle: so long without a launch and nothing in flight */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
 #define TAIL_NS		500000	/* GPU time that may follow the last event of such a batch */
 #define IN_FLIGHT_NS	2000000	/* work in flight under a share; also the bucket's depth */
 #define LAUNCHES_MAX	4096	/* in a batch */
 #define WATCH_NS	10000000	/* the GPU waits no longer for a launch that is measured */
 #define SAMPLE_EVERY	16	/* one batch in so many holds one launch, to learn its time */
-#define WAIT_CONTEXTS	16	/* of a process on one device */
-#define UNPACED_NAPS	50000	/* of HOLD_US: most wait for untracked launches to return */
 #define EVENT_NS	1500	/* overhead measured by two events around one launch (H200) */
 #define UNTRACKED_MAX	(1 << 30)	/* direct launches from one tracked launch to the next */
 #define SPARE_NS	(IN_FLIGHT_NS / 2)	/* in the bucket: it is not all used */
 #define SPARE_BATCH	4	/* launches in a batch, then */
-#define SPARE_MAX	256	/* direct launches from one batch to the next, then */
 #define MEAN_LAUNCHES	256	/* over so many, and more, goes the mean */
 #define OVERLAP_SAMPLES	3	/* of a kernel that overlaps others, which then gets no event */
 #define UNRECORDED	UINT64_MAX	/* instead of a batch: its time is charged already */
@@ -487,7 +482,7 @@ static uint32_t may_go_untracked(const struct gi_client *c, struct gi_pacer *p)
 	}
 	if (left > 0)
 		return (uint32_t)left;
-	n = spare / (int64_t)p->mean_ns > SPARE_MAX ? SPARE_MAX :
+	n = spare / (int64_t)p->mean_ns > GI_SPARE_MAX ? GI_SPARE_MAX :
 	    (uint32_t)(spare / (int64_t)p->mean_ns);
 	if (n < SPARE_BATCH)
 		return 0;
@@ -543,7 +538,7 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, const struct gi_ctx 
 		   const struct gi_launch *l, bool shared, int64_t debt, uint64_t bound,
 		   uint64_t now, uint64_t *open_since, useconds_t *nap)
 {
-	*nap = HOLD_US;
+	*nap = GI_HOLD_US;
 	if (gi_load(&c->arb->header.flags) & GSCHED_ARB_CLOSED) {
 		*open_since = 0;
 		return false;
@@ -571,7 +566,8 @@ static bool batch_is_full(struct gi_pacer *p, const struct gi_ctx *cx, uint64_t 
 
 	return b->cx != cx || (bound && !b->begin) || b->launches >= b->target ||
 	       b->streams + b->entered >= GI_BATCH_STREAMS ||
-	       (bound && b->launches && gi_known_find(&p->known, key) && !is_learnt(p, key, overlapping));
+	       (bound && b->launches && gi_known_find(&p->known, key) &&
+		!is_learnt(p, key, overlapping));
 }
 
 /* Counts the launch in the last batch. Called with the lock held. */
@@ -770,155 +766,6 @@ void gi_pace_leave(struct gi_client *c, struct gi_ctx *cx, const struct gi_launc
 		gi_agent_wake(c);
 }
 
-/*
- * The wait must not disturb a stream capture, so it begins after the end of captures. false: the
- * context is, or will be, destroyed. Otherwise that waits for the end of this.
- */
-static bool wait_in_context(struct gi_client *c, CUcontext handle)
-{
-	const struct gi_ctx *cx;
-	uint64_t began;
-	bool there;
-
-	for (;;) {
-		began = gi_sync_begin();
-		pthread_mutex_lock(&gi_lock);
-		cx = gi_ctx_find(handle);
-		there = cx && cx->client == c && !cx->ending && !atomic_load(&c->exiting);
-		if (there && began)
-			c->pacer->waiting_in = handle;
-		pthread_mutex_unlock(&gi_lock);
-		if (!there) {
-			gi_sync_end(began);
-			return false;
-		}
-		if (began)
-			break;
-		usleep(HOLD_US);
-	}
-	if (!gi_real.cuCtxSetCurrent(handle))
-		gi_real.cuCtxSynchronize();
-	gi_sync_end(began);
-	gi_real.cuCtxSetCurrent(NULL);
-	pthread_mutex_lock(&gi_lock);
-	c->pacer->waiting_in = NULL;
-	pthread_mutex_unlock(&gi_lock);
-	return true;
-}
-
-/* Untracked launches left no event. A thread waits for all contexts that the client has now. */
-static void *wait_for_untracked(void *arg)
-{
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext contexts[WAIT_CONTEXTS];
-	struct gi_client *c = arg;
-	unsigned int n = 0, i;
-	uint32_t untracked;
-	struct gi_ctx *cx;
-	bool whole;
-
-	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
-	pthread_mutex_lock(&gi_lock);
-	for (cx = gi_ctx_next(NULL); cx && n < WAIT_CONTEXTS; cx = gi_ctx_next(cx))
-		if (cx->client == c && !cx->ending)
-			contexts[n++] = cx->handle;
-	pthread_mutex_unlock(&gi_lock);
-	/*
-	 * A first launch may take long, since it loads code. Every launch counted by the end of
-	 * this loop is on the GPU.
-	 */
-	for (i = 0; untracked = atomic_load(&c->untracked),
-	     atomic_load(&c->unpaced) && i < UNPACED_NAPS; i++)
-		usleep(HOLD_US);
-	whole = !atomic_load(&c->unpaced);
-	for (i = 0; i < n; i++)
-		whole = wait_in_context(c, contexts[i]) && whole;
-	/* otherwise the next thread waits for the rest */
-	if (whole)
-		atomic_store(&c->pacer->untracked_done, untracked);
-	atomic_store(&c->pacer->waiting_untracked, false);
-	gi_agent_wake(c);
-	return NULL;
-}
-
-static void start_untracked_wait(struct gi_client *c)
-{
-	pthread_t thread;
-
-	if (atomic_exchange(&c->pacer->waiting_untracked, true))
-		return;
-	if (pthread_create(&thread, NULL, wait_for_untracked, c))
-		atomic_store(&c->pacer->waiting_untracked, false);
-	else
-		pthread_detach(thread);
-}
-
-void gi_pace_stop(struct gi_client *c, uint64_t timeout_ns)
-{
-	uint64_t until = gi_now() + timeout_ns;
-
-	while (atomic_load(&c->pacer->waiting_untracked) && gi_now() < until)
-		usleep(HOLD_US);
-}
-
-void gi_pace_begin(struct gi_client *c)
-{
-	if (__atomic_load_n(&c->cl->header.passed, __ATOMIC_RELAXED) || atomic_load(&c->unpaced))
-		start_untracked_wait(c);
-}
-
-/*
- * Whether an untracked launch may be on the GPU. If none came since the last look, or block times
- * are wanted, the next launch will be tracked, so the result cannot change unnoticed. @soon: bands
- * take turns, so do not delay until it is clear that no further launch follows.
- */
-static bool untracked_on_gpu(struct gi_client *c, bool soon, uint64_t now)
-{
-	struct gi_pacer *p = c->pacer;
-	uint32_t untracked = atomic_load(&c->untracked);
-	/* from when there is a share its balance is to be known */
-	bool sample = gi_blocks_look(c, now) ||
-		      (gi_time_share(&c->arb->header) < GSCHED_SHARE_ALL &&
-		       (int32_t)(atomic_load(&c->track_at) - untracked) > SPARE_MAX);
-
-	if (untracked != p->last_untracked) {
-		p->last_untracked = untracked;
-		p->last_untracked_at = now;
-		if (!soon && !sample)
-			return true;
-	}
-	atomic_store(&c->track_at, untracked);
-	if (atomic_load(&c->unpaced))
-		return true;
-	untracked = atomic_load(&c->untracked);
-	if (untracked == atomic_load(&p->untracked_done))
-		return false;
-	if (soon || now - p->last_untracked_at > IDLE_NS)
-		start_untracked_wait(c);
-	return true;
-}
-
-/*
- * Whether a task in a slot is or may be on the GPU. @evicted: a task is not, because its window is
- * empty and all of its workers have left.
- */
-static bool slots_on_gpu(const struct gi_client *c, bool *evicted)
-{
-	uint64_t mask;
-
-	*evicted = false;
-	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1) {
-		unsigned int i = __builtin_ctzll(mask);
-		const struct gsched_cl_slot *line = &c->cl->slot[i];
-
-		if (gi_load(&line->tier) != GSCHED_TIER_BLOCK || gi_load(&c->arb->slot[i].window) ||
-		    gi_load(&line->left) < gi_load(&line->launched))
-			return true;
-		*evicted = true;
-	}
-	return false;
-}
-
 void gi_pace_poll(struct gi_client *c, uint64_t now)
 {
 	struct gi_pacer *p = c->pacer;
@@ -930,28 +777,10 @@ void gi_pace_poll(struct gi_client *c, uint64_t now)
 	reap_batches(c, p);
 	/* no launch followed: the work behind the last event is at most MARK_NS of launches */
 	last = atomic_load(&p->last_ns);
-	if (p->open && now > last && now - last > IDLE_NS)
+	if (p->open && now > last && now - last > GI_IDLE_NS)
 		close_batch(p);
 	reap_batches(c, p);
 	pthread_mutex_unlock(&p->lock);
-}
-
-unsigned int gi_pace_activity(struct gi_client *c, uint64_t now)
-{
-	const uint32_t turns = GSCHED_ARB_CLOSED | GSCHED_ARB_PACED;
-	struct gi_pacer *p = c->pacer;
-	bool evicted, direct;
-
-	direct = untracked_on_gpu(c, gi_load(&c->arb->header.flags) & turns, now);
-	if (slots_on_gpu(c, &evicted) || direct || atomic_load(&p->waiting_untracked))
-		return GSCHED_ACTIVITY_BUSY;
-	/* an event behind an evicted task completes only when its done gate opens */
-	if (atomic_load(&p->in_flight) && !evicted)
-		return GSCHED_ACTIVITY_BUSY;
-	if (atomic_load(&p->held_launches) || evicted)
-		return GSCHED_ACTIVITY_WAITING;
-	return now < atomic_load(&p->last_ns) + IDLE_NS || now < atomic_load(&p->unrecorded_until) ?
-		GSCHED_ACTIVITY_BUSY : GSCHED_ACTIVITY_IDLE;
 }
 
 /* Keeps the batches of other contexts, in their order. Called with the lock held. */
@@ -993,7 +822,7 @@ void gi_pace_drop(struct gi_client *c, struct gi_ctx *cx)
 	pthread_mutex_lock(&gi_lock);
 	for (cx->ending = true; p->waiting_in == cx->handle;) {
 		pthread_mutex_unlock(&gi_lock);
-		usleep(HOLD_US);
+		usleep(GI_HOLD_US);
 		pthread_mutex_lock(&gi_lock);
 	}
 	pthread_mutex_unlock(&gi_lock);

@@ -27,6 +27,9 @@
 /* two are the bound on work in flight; the one that ended last is kept for its time stamps */
 #define GI_BATCHES		4
 #define GI_BATCH_STREAMS	8	/* streams with an event in one batch; the last closes it */
+#define GI_HOLD_US		100	/* poll interval for what other threads and processes do */
+#define GI_IDLE_NS		2000000	/* idle: so long without a launch and nothing in flight */
+#define GI_SPARE_MAX		256	/* direct launches between batches under a share */
 
 struct gi_func;
 struct gi_graph;
