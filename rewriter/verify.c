@@ -489,6 +489,17 @@ static void check_insn(struct verifier *v, const struct gsr_insn *insn)
 		fail(v, "%s without an address", insn->name);
 }
 
+/*
+ * Our own loads of what others write meanwhile are of one word: those of 8 and 16 bytes take a warp
+ * in parts, which may find different values, and ptxas takes them for one (suspend.ptx).
+ */
+static void check_parts(struct verifier *v, const struct gsr_insn *insn)
+{
+	if (insn->op == GSR_OP_LD && gsr_insn_has(insn, "volatile") &&
+	    (gsr_insn_has(insn, "v2") || gsr_insn_has(insn, "v4") || gsr_insn_has(insn, "u64")))
+		fail(v, "inserted %s of several words that others write", insn->name);
+}
+
 static void check_text(struct verifier *v)
 {
 	const struct gsr_promises *promises = v->promises;
@@ -503,6 +514,8 @@ static void check_text(struct verifier *v)
 		if (s->kind != GSR_STMT_INSN)
 			continue;
 		check_insn(v, s->insn);
+		if (v->lines[v->now].parsed)
+			check_parts(v, s->insn);
 		if (promises->sites && v->fn->f->entry && gsr_barrier_of(v->fn->f, s->insn, &b) &&
 		    !b.warp && !b.cluster && !b.counted)
 			fail(v, "%s waits for finished threads", s->insn->name);

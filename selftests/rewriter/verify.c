@@ -168,6 +168,11 @@ static void text_of_unknown(struct gsr_pass *p, struct gsr_function *f)
 	gsr_insert_text(p, f, at(f, 18), "$#a:\nmov.u32 %r1, %r9;\n");
 }
 
+static void text_of_words(struct gsr_pass *p, struct gsr_function *f)
+{
+	gsr_insert_text(p, f, at(f, 18), "ld.volatile.shared.v2.u32 {%r1, %r2}, [%r3];\n");
+}
+
 static void text_of_own(struct gsr_pass *p, struct gsr_function *f)
 {
 	gsr_insert_text(p, f, at(f, 18), "mov.u32 %#1, 0;\nbra $#a;\n");
@@ -264,6 +269,8 @@ static const struct broken broken[] = {
 	{ .change = text_of_nothing,
 	  .why = "k:0: text that does not parse: <inserted>:1:14: number expected" },
 	{ .change = text_of_unknown, .why = "k:0: %r9 is not declared" },
+	{ .change = text_of_words,
+	  .why = "k:0: inserted ld of several words that others write" },
 	{ .change = text_of_own, .promises = { .whole = true }, .why = "k:0: $1 is not declared" },
 	{ .change = new_label, .why = "k:1: label $a begins no block of the graph" },
 	{ .change = new_branch, .why = "k:1: bra ends no block of the graph" },
