@@ -23,6 +23,7 @@ check-valgrind: $(B)/test/memcheck
 	@$<
 
 TESTS += $(B)/test/memcheck
+LONG += $(B)/test/memcheck
 $(B)/test/memcheck: selftests/memcheck $(addprefix $(B)/,bin/gsrewrite bin/gschedctl \
 	tests/core-unit test/rewriter-image test/rewriter-kernels \
 		test/libgsched/client)
