@@ -26,9 +26,10 @@ static bool wants_resumable(struct gi_client *c, const struct gi_launch *l, stru
 	if (!temporal && !(gi_load(&h->flags) & GSCHED_ARB_RESUMABLE) && !c->always_resumable)
 		return false;
 	/* a more important client may be idle now and come while the kernel runs */
-	if (gi_block_ns(shape) < GI_RESUME_NS ||
-	    (gi_load(&h->lease) == GSCHED_LEASE_FREE &&
-	     gi_load(&h->top_priority) <= gi_load(&h->priority)))
+	if (!c->always_resumable &&
+	    (gi_block_ns(shape) < GI_RESUME_NS ||
+	     (gi_load(&h->lease) == GSCHED_LEASE_FREE &&
+	      gi_load(&h->top_priority) <= gi_load(&h->priority))))
 		return false;
 	if (!gi_form_ask(fn, GI_RESUMABLE) ||
 	    (fn->form[GI_RESUMABLE].warp_rows && l->block[0] % 32))
