@@ -490,8 +490,8 @@ static void check_insn(struct verifier *v, const struct gsr_insn *insn)
 }
 
 /*
- * Our own loads of what others write meanwhile are of one word: those of 8 and 16 bytes take a warp
- * in parts, which may find different values, and ptxas takes them for one (suspend.ptx).
+ * Our own loads of what others write meanwhile are of one word: with more, lanes may find different
+ * values, and ptxas takes them for the same (suspend.ptx).
  */
 static void check_parts(struct verifier *v, const struct gsr_insn *insn)
 {
