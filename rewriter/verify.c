@@ -496,7 +496,8 @@ static void check_insn(struct verifier *v, const struct gsr_insn *insn)
 static void check_parts(struct verifier *v, const struct gsr_insn *insn)
 {
 	if (insn->op == GSR_OP_LD && gsr_insn_has(insn, "volatile") &&
-	    (gsr_insn_has(insn, "v2") || gsr_insn_has(insn, "v4") || gsr_insn_has(insn, "u64")))
+	    (gsr_insn_has(insn, "v2") || gsr_insn_has(insn, "v4") ||
+	     gsr_type_size(insn->mods[insn->n_mods - 1]) > 4))
 		fail(v, "inserted %s of several words that others write", insn->name);
 }
 
