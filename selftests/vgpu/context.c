@@ -57,13 +57,17 @@ static CUresult ctx_open(struct CUctx_st *ctx, unsigned int flags)
 
 	if (r)
 		return r;
+	if (!vg_rm_open(ctx))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	ctx_init(ctx, flags);
 	ctx->legacy = vg_stream_new(ctx, 0, VG_LEAST_PRIORITY);
-	if (!ctx->legacy)
+	if (!ctx->legacy) {
+		vg_rm_close(ctx);
+		ctx->alive = false;
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	ctx->next = vg.contexts;
 	vg.contexts = ctx;
-	vg_rm_open(ctx);
 	return CUDA_SUCCESS;
 }
 

@@ -41,7 +41,7 @@ static void unreserve(struct vg_graph_mem *m)
 	if (!m->reserved)
 		return;
 	account(m)->reserved -= m->size;
-	vg_uncharge(m->gpu, m->size);
+	vg_uncharge(m->gpu, m->size, m->object);
 	m->reserved = false;
 }
 
@@ -51,7 +51,7 @@ static CUresult reserve(struct vg_graph_mem *m)
 
 	if (m->reserved)
 		return CUDA_SUCCESS;
-	if (!vg_charge(m->gpu, m->size))
+	if (!vg_charge(m->gpu, m->size, &m->object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->reserved = true;
 	a->reserved += m->size;
@@ -71,7 +71,7 @@ void vg_graph_mem_put(struct vg_graph_mem *m)
 	*p = m->next;
 	unreserve(m);
 	vg_region_del(m->base);
-	vg_pages_give(NULL, (void *)(uintptr_t)m->base, m->size);
+	vg_pages_give(NULL, (void *)(uintptr_t)m->base, m->size, 0);
 	free(m);
 }
 
@@ -183,14 +183,14 @@ CUresult vg_node_alloc(struct CUgraphNode_st *n, struct CUctx_st *ctx,
 	m->gpu = ctx->gpu;
 	m->props = p->poolProps;
 	m->refs = 1;
-	m->base = (uintptr_t)vg_pages_take(NULL, m->size);
+	m->base = (uintptr_t)vg_pages_take(NULL, m->size, &m->object);
 	if (!m->base)
 		goto no_memory;
 	region.base = m->base;
 	region.size = p->bytesize;
 	region.owner = m;
 	if (vg_region_add(&region)) {
-		vg_pages_give(NULL, (void *)(uintptr_t)m->base, m->size);
+		vg_pages_give(NULL, (void *)(uintptr_t)m->base, m->size, 0);
 		goto no_memory;
 	}
 	m->next = all;

@@ -284,7 +284,14 @@ static void give_pages(void *p, size_t size)
 		free(p);
 }
 
-static bool charge(const struct vg_gpu *g, size_t size)
+static void uncharge(const struct vg_gpu *g, size_t size)
+{
+	vg_shm_lock(g->device);
+	g->device->proc[g->proc].mem -= size;
+	vg_shm_unlock(g->device);
+}
+
+static bool charge(const struct vg_gpu *g, size_t size, uint32_t *object)
 {
 	uint64_t used = 0;
 	bool ok;
@@ -296,38 +303,42 @@ static bool charge(const struct vg_gpu *g, size_t size)
 	if (ok)
 		g->device->proc[g->proc].mem += size;
 	vg_shm_unlock(g->device);
+	if (ok && !vg_rm_take(g, size, object)) {
+		uncharge(g, size);
+		ok = false;
+	}
 	return ok;
 }
 
-bool vg_charge(const struct vg_gpu *g, size_t size)
+bool vg_charge(const struct vg_gpu *g, size_t size, uint32_t *object)
 {
-	return charge(g, size) || (vg_pools_short() && charge(g, size));
+	return charge(g, size, object) || (vg_pools_short() && charge(g, size, object));
 }
 
-void vg_uncharge(const struct vg_gpu *g, size_t size)
+void vg_uncharge(const struct vg_gpu *g, size_t size, uint32_t object)
 {
-	vg_shm_lock(g->device);
-	g->device->proc[g->proc].mem -= size;
-	vg_shm_unlock(g->device);
+	vg_rm_give(g, object);
+	uncharge(g, size);
 }
 
-void *vg_pages_take(const struct vg_gpu *gpu, size_t size)
+void *vg_pages_take(const struct vg_gpu *gpu, size_t size, uint32_t *object)
 {
 	void *p;
 
-	if (gpu && !vg_charge(gpu, size))
+	*object = 0;
+	if (gpu && !vg_charge(gpu, size, object))
 		return NULL;
 	p = take_pages(size);
 	if (!p && gpu)
-		vg_uncharge(gpu, size);
+		vg_uncharge(gpu, size, *object);
 	return p;
 }
 
-void vg_pages_give(const struct vg_gpu *gpu, void *p, size_t size)
+void vg_pages_give(const struct vg_gpu *gpu, void *p, size_t size, uint32_t object)
 {
 	give_pages(p, size);
 	if (gpu)
-		vg_uncharge(gpu, size);
+		vg_uncharge(gpu, size, object);
 }
 
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags,
@@ -340,7 +351,7 @@ CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsig
 
 	if (!size || !out)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (kind == VG_MEM_DEVICE && !vg_charge(ctx->gpu, size))
+	if (kind == VG_MEM_DEVICE && !vg_charge(ctx->gpu, size, &r.object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p = take_pages(size);
 	r.base = (uintptr_t)p;
@@ -349,7 +360,7 @@ CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsig
 		if (p)
 			give_pages(p, size);
 		if (kind == VG_MEM_DEVICE)
-			vg_uncharge(ctx->gpu, size);
+			vg_uncharge(ctx->gpu, size, r.object);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = r.base;
@@ -369,7 +380,7 @@ CUresult vg_mem_free(CUdeviceptr ptr, bool host)
 	vg_region_del(ptr);
 	give_pages((void *)(uintptr_t)copy.base, copy.size);
 	if (copy.kind == VG_MEM_DEVICE)
-		vg_uncharge(copy.gpu, copy.size);
+		vg_uncharge(copy.gpu, copy.size, copy.object);
 	return CUDA_SUCCESS;
 }
 
@@ -387,7 +398,7 @@ void vg_regions_drop(const void *owner)
 		if (r.kind != VG_MEM_REGISTERED && r.kind != VG_MEM_GLOBAL)
 			give_pages((void *)(uintptr_t)r.base, r.size);
 		if (r.kind == VG_MEM_DEVICE)
-			vg_uncharge(r.gpu, r.size);
+			vg_uncharge(r.gpu, r.size, r.object);
 		l = atomic_load(&current);	/* what stands before i did not move */
 	}
 }

@@ -15,6 +15,7 @@ struct block {
 	size_t capacity, size;
 	struct CUctx_st *ctx;
 	bool used, present;		/* present: kernels may access it */
+	uint32_t object;		/* of vg_charge() */
 	unsigned int pending;		/* frees that their streams have not come to */
 	uint64_t stream;		/* the id of the one that freed it last */
 };
@@ -80,7 +81,7 @@ static void release(CUmemoryPool pool, struct block **p)
 	*p = b->next;
 	hide(b);
 	pool->reserved -= b->capacity;
-	vg_pages_give(charged(pool), (void *)(uintptr_t)b->base, b->capacity);
+	vg_pages_give(charged(pool), (void *)(uintptr_t)b->base, b->capacity, b->object);
 	free(b);
 }
 
@@ -167,10 +168,10 @@ static CUresult block_new(CUmemoryPool pool, const struct CUstream_st *s, size_t
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	b->capacity = (size + 511) & ~(size_t)511;
 	if (b->capacity >= size && !pool->props.maxSize)
-		p = vg_pages_take(charged(pool), b->capacity);
+		p = vg_pages_take(charged(pool), b->capacity, &b->object);
 	else if (b->capacity >= size && b->capacity <= pool->props.maxSize &&
 		 pool->reserved <= pool->props.maxSize - b->capacity)
-		p = vg_pages_take(charged(pool), b->capacity);
+		p = vg_pages_take(charged(pool), b->capacity, &b->object);
 	if (!p) {
 		free(b);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -37,6 +37,7 @@ struct vg_graph_mem {
 	bool live;			/* the device has allocated it */
 	bool owed;			/* what is launched by now leaves it allocated */
 	bool reserved;			/* counts as the process's memory */
+	uint32_t object;		/* of vg_charge(), if reserved */
 	bool instantiated;
 };
 

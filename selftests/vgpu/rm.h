@@ -9,14 +9,23 @@
  * through the symbol ioctl(), so a library that is preloaded before libvgpu-rm.so sees them as it
  * would see those of the real one. Without libvgpu-rm.so no calls are made.
  *
- * A context has a client object, below it a device, below that a subdevice and a channel group. All
+ * A process has a client object, and below it a device with a subdevice for each GPU that it uses.
+ * They stay until it exits. Below the device are the channel group of each context, and memory. All
  * groups of a process are one to the scheduler, which has the slice that was set last. A client of
  * an MPS server has no group: its server's process ($VGPU_MPS_SERVER=1) has the one that they run
  * in. $VGPU_RM_REFUSE=1: slices other than libcuda's own are refused.
+ *
+ * Device memory is an object from its allocation to its free: one for each allocation, array, piece
+ * of a pool, memory of cuMemCreate() and memory of a graph, with the size rounded up to 2 MiB. A
+ * context has one of VG_CONTEXT_MEMORY bytes, which cuMemGetInfo() does not count. Managed memory,
+ * host memory and imported memory have none, nor have variables of modules. If the call is refused,
+ * also by a preloaded library, it is made once more if pools had unused memory to give back; then
+ * the CUDA call returns CUDA_ERROR_OUT_OF_MEMORY.
  */
 #ifndef VGPU_RM_H
 #define VGPU_RM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define NV_IOCTL_MAGIC		'F'
@@ -25,6 +34,7 @@
 #define NV_ESC_RM_ALLOC		0x2b
 
 #define NV01_ROOT_CLIENT	0x0041u
+#define NV01_MEMORY_LOCAL_USER	0x0040u
 #define NV01_DEVICE_0		0x0080u
 #define NV20_SUBDEVICE_0	0x2080u
 #define KEPLER_CHANNEL_GROUP_A	0xa06cu
@@ -47,7 +57,11 @@
 #define NV_ERR_INSUFFICIENT_RESOURCES	0x1au
 #define NV_ERR_INVALID_ARGUMENT		0x1fu
 #define NV_ERR_INVALID_OBJECT_HANDLE	0x33u
+#define NV_ERR_NO_MEMORY		0x51u
 #define NV_ERR_NOT_SUPPORTED		0x56u
+
+#define VG_MEMORY_GRANULE	((uint64_t)2 << 20)
+#define VG_CONTEXT_MEMORY	((uint64_t)8 << 20)
 
 struct nv_free {			/* NVOS00 */
 	uint32_t root, parent, object, status;
@@ -91,6 +105,16 @@ struct nv_group_params {		/* NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS */
 	uint8_t plugin, __pad[3];
 };
 
+struct nv_memory_params {		/* NV_MEMORY_ALLOCATION_PARAMS; params_size is 0 */
+	uint32_t owner, type, flags, width, height;
+	int32_t pitch;
+	uint32_t attr, attr2, format, compr_covg, zcull_covg, __pad;
+	uint64_t range_lo, range_hi, size, alignment, offset, limit, address;
+	uint32_t ctag_offset, va_space, internal_flags, tag;
+	int32_t numa_node;
+	uint32_t __pad2;
+};
+
 struct nv_preempt {
 	uint8_t wait, manual_timeout, __pad[2];
 	uint32_t timeout_us;
@@ -109,6 +133,8 @@ _Static_assert(sizeof(struct nv_alloc) == 32 && sizeof(struct nv_alloc_rights) =
 	       "as the driver has them");
 _Static_assert(sizeof(struct nv_control) == 32 && sizeof(struct nv_device_params) == 56,
 	       "as the driver has them");
+_Static_assert(sizeof(struct nv_memory_params) == 128 &&
+	       offsetof(struct nv_memory_params, size) == 64, "as the driver has them");
 _Static_assert(sizeof(struct nv_gid_info) == 268 && sizeof(struct nv_preempt) == 8,
 	       "as the driver has them");
 

@@ -179,13 +179,14 @@ static bool the_calls(void)
 {
 	static const uint32_t classes[] = { NV01_ROOT_CLIENT, NV01_DEVICE_0, NV20_SUBDEVICE_0,
 					    KEPLER_CHANNEL_GROUP_A };
+	const struct call *memory = &calls[6];
 	uint32_t object[4];
 	struct stat st;
 	CUcontext ctx;
 
 	CHECK(load() && !n_calls);
 	CHECK(!cu.cuCtxCreate_v2(&ctx, 0, 0));
-	CHECK(n_calls == 6);
+	CHECK(n_calls == 7);
 	for (unsigned int i = 0; i < 4; i++) {
 		CHECK(calls[i].request == NV_IOCTL_ALLOC_RIGHTS && calls[i].class == classes[i] &&
 		      calls[i].status == NV_OK);
@@ -200,17 +201,22 @@ static bool the_calls(void)
 	CHECK(calls[5].cmd == NVA06C_CTRL_CMD_SET_TIMESLICE && calls[5].root == object[0] &&
 	      calls[5].object == object[3]);
 	CHECK(calls[5].value == DEFAULT_US && calls[5].status == NV_OK);
+	CHECK(memory->class == NV01_MEMORY_LOCAL_USER && memory->root == object[0] &&
+	      memory->parent == object[1] && memory->status == NV_OK);
 	CHECK(NV_IOCTL_CONTROL == 0xc020462a && NV_IOCTL_ALLOC_RIGHTS == 0xc030462b &&
 	      NV_IOCTL_FREE == 0xc0104629);
 	CHECK(!fstat(calls[4].fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == makedev(195, 255));
 	CHECK(!fstat(0, &st) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(195, 255)));
-	CHECK(!cu.cuCtxDestroy_v2(ctx) && n_calls == 10);
-	for (unsigned int i = 0; i < 4; i++)
-		CHECK(calls[6 + i].request == NV_IOCTL_FREE && calls[6 + i].root == object[0] &&
-		      calls[6 + i].object == object[3 - i] && calls[6 + i].status == NV_OK);
+	/* client, device and subdevice stay */
+	CHECK(!cu.cuCtxDestroy_v2(ctx) && n_calls == 9);
+	for (unsigned int i = 7; i < 9; i++)
+		CHECK(calls[i].request == NV_IOCTL_FREE && calls[i].root == object[0] &&
+		      calls[i].status == NV_OK);
+	CHECK(calls[7].object == memory->object && calls[8].object == object[3]);
 	n_calls = 0;
-	CHECK(!cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6);
-	CHECK(!cu.cuDevicePrimaryCtxRelease_v2(0) && n_calls == 10);
+	CHECK(!cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 4);
+	CHECK(calls[0].class == KEPLER_CHANNEL_GROUP_A && calls[0].parent == object[1]);
+	CHECK(!cu.cuDevicePrimaryCtxRelease_v2(0) && n_calls == 6);
 	return true;
 }
 
@@ -225,7 +231,7 @@ static bool statuses(void)
 	CUcontext ctx;
 	int fd;
 
-	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6);
+	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 7);
 	root = calls[0].object;
 	subdevice = calls[2].object;
 	group = calls[3].object;
@@ -307,7 +313,7 @@ static bool refused(void)
 	uint64_t us = 5000;
 	CUcontext ctx;
 
-	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 6 &&
+	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0) && n_calls == 7 &&
 	      calls[4].status == NV_OK);
 	CHECK(control(calls[0].object, calls[3].object, NVA06C_CTRL_CMD_SET_TIMESLICE, &us) ==
 	      NV_ERR_INSUFFICIENT_PERMISSIONS);
@@ -332,7 +338,8 @@ static bool mps_client_calls(void)
 	CUcontext ctx;
 
 	CHECK(load() && !cu.cuDevicePrimaryCtxRetain(&ctx, 0));
-	CHECK(n_calls == 3 && alloc_of(NV20_SUBDEVICE_0) && !alloc_of(KEPLER_CHANNEL_GROUP_A));
+	CHECK(n_calls == 4 && alloc_of(NV20_SUBDEVICE_0) && !alloc_of(KEPLER_CHANNEL_GROUP_A) &&
+	      alloc_of(NV01_MEMORY_LOCAL_USER));
 	CHECK(alloc(calls[0].object, calls[1].object, &group, KEPLER_CHANNEL_GROUP_A, NULL,
 		    0) == NV_ERR_NOT_SUPPORTED);
 	return true;

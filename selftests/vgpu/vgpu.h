@@ -126,7 +126,7 @@ struct CUctx_st {
 	struct CUevent_st *events;
 	struct CUmod_st *modules;
 	size_t limit[16];
-	uint32_t rm_root, rm_group;	/* its client object and channel group in rm.c, 0 none */
+	uint32_t rm_group, rm_memory;	/* handles in rm.c, 0 none */
 };
 
 /* A CUfunction and a CUkernel are the same here, as launches take either */
@@ -233,8 +233,11 @@ struct CUctx_st *vg_current(void);		/* NULL: there is none, or it is destroyed *
 bool vg_current_gone(void);			/* the latter */
 
 /* rm.c: control calls for a context that comes, or goes; the lock is held */
-void vg_rm_open(struct CUctx_st *ctx);
+bool vg_rm_open(struct CUctx_st *ctx);		/* false: its memory is refused */
 void vg_rm_close(struct CUctx_st *ctx);
+/* for device memory. *@object: to be given with it, 0 none. false: it is refused */
+bool vg_rm_take(const struct vg_gpu *gpu, uint64_t size, uint32_t *object);
+void vg_rm_give(const struct vg_gpu *gpu, uint32_t object);
 /* the process has left the device: no more answers */
 void vg_rm_stop(void);
 void vg_rm_child(void);
@@ -272,6 +275,7 @@ struct vg_region {
 	bool readonly;
 	bool absent;			/* addresses without memory: nothing may access them */
 	unsigned int flags;
+	uint32_t object;		/* of vg_charge(), if it goes with the region */
 	struct CUctx_st *ctx;		/* NULL: it was mapped */
 	const struct vg_gpu *gpu;	/* DEVICE: no other one's kernels may use it */
 	const void *owner;		/* goes with it: a context, a module; a pool's block, a
@@ -286,12 +290,15 @@ void vg_region_quiet(void);			/* by an engine, between two blocks */
 CUresult vg_mem_alloc(struct CUctx_st *ctx, size_t size, enum vg_mem kind, unsigned int flags,
 		      CUdeviceptr *out);
 CUresult vg_mem_free(CUdeviceptr ptr, bool host);
-/* Of the process's memory on the device. false: so much is not left */
-bool vg_charge(const struct vg_gpu *gpu, size_t size);
-void vg_uncharge(const struct vg_gpu *gpu, size_t size);
+/*
+ * All device memory is taken and given back by these two. *@object is its object in rm.c. false: so
+ * much is not left, or the call is refused
+ */
+bool vg_charge(const struct vg_gpu *gpu, size_t size, uint32_t *object);
+void vg_uncharge(const struct vg_gpu *gpu, size_t size, uint32_t object);
 /* Memory alone, charged to @gpu if there is one. NULL: there is none left */
-void *vg_pages_take(const struct vg_gpu *gpu, size_t size);
-void vg_pages_give(const struct vg_gpu *gpu, void *p, size_t size);
+void *vg_pages_take(const struct vg_gpu *gpu, size_t size, uint32_t *object);
+void vg_pages_give(const struct vg_gpu *gpu, void *p, size_t size, uint32_t object);
 void vg_regions_drop(const void *owner);	/* it goes, with its memory */
 bool vg_access_ok(uint64_t addr, size_t size, bool write);
 void vg_access_why(uint64_t addr, size_t size, char *buf, size_t n);

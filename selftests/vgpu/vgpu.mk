@@ -89,6 +89,14 @@ $(B)/test/vgpu-groups: $(call objs,selftests/vgpu/test-groups.c) | $(VGPU)/libcu
 TESTS += $(B)/test/vgpu-groups
 FAST_TESTS += $(B)/test/vgpu-groups
 
+$(B)/test/vgpu-memory-calls: $(call objs,$(addprefix selftests/vgpu/,test-memory-calls.c \
+	test-api-prepare.c)) $(VGPU)/libcuda.so.1 | $(VGPU)/libvgpu-rm.so
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../vgpu' \
+		-o $@ $(filter %.o,$^) -L$(VGPU) -l:libcuda.so.1 -ldl -lpthread
+TESTS += $(B)/test/vgpu-memory-calls
+FAST_TESTS += $(B)/test/vgpu-memory-calls
+
 $(B)/test/vgpu-rt: selftests/vgpu/test-rt.sh $(VGPU)/libcudart.so.13 $(VGPU)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,GEN)cp $< $@

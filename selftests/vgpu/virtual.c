@@ -20,6 +20,7 @@ struct memory {
 	int fd;
 	CUmemAllocationProp prop;
 	const struct vg_gpu *charged;	/* NULL: the host's, or another process's */
+	uint32_t object;		/* of vg_charge() */
 };
 
 struct range {
@@ -52,7 +53,7 @@ static void memory_put(struct memory *m)
 		return;
 	close(m->fd);
 	if (m->charged)
-		vg_uncharge(m->charged, m->size);
+		vg_uncharge(m->charged, m->size, m->object);
 	vg_object_free(VG_MEMORY, m);
 }
 
@@ -179,7 +180,8 @@ CUDADRV_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 /* Memory */
 
 static CUresult memory_new(const CUmemAllocationProp *prop, size_t size, int fd,
-			   const struct vg_gpu *gpu, CUmemGenericAllocationHandle *handle)
+			   const struct vg_gpu *gpu, uint32_t object,
+			   CUmemGenericAllocationHandle *handle)
 {
 	struct memory *m = vg_object_new(VG_MEMORY, sizeof(*m));
 
@@ -190,6 +192,7 @@ static CUresult memory_new(const CUmemAllocationProp *prop, size_t size, int fd,
 	m->fd = fd;
 	m->prop = *prop;
 	m->charged = gpu;
+	m->object = object;
 	*handle = (uintptr_t)m;
 	return CUDA_SUCCESS;
 }
@@ -199,21 +202,22 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
 {
 	struct vg_gpu *gpu = on_device(prop) ? &vg.gpu[prop->location.id] : NULL;
 	CUresult r = gpu ? vg_engine_start(gpu) : CUDA_SUCCESS;
+	uint32_t object = 0;
 	int fd;
 
 	if (r)
 		return r;
-	if (gpu && !vg_charge(gpu, size))
+	if (gpu && !vg_charge(gpu, size, &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	fd = memfd_create("vgpu", MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r)
-		r = memory_new(prop, size, fd, gpu, handle);
+		r = memory_new(prop, size, fd, gpu, object, handle);
 	if (r && fd >= 0)
 		close(fd);
 	if (r && gpu)
-		vg_uncharge(gpu, size);
+		vg_uncharge(gpu, size, object);
 	return r;
 }
 
@@ -298,7 +302,7 @@ CUDADRV_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle
 	if (fd < 0)
 		return vg_leave(CUDA_ERROR_OPERATING_SYSTEM);
 	prop.location.id = (int)ctx->gpu->number;
-	r = memory_new(&prop, (size_t)st.st_size, fd, NULL, handle);
+	r = memory_new(&prop, (size_t)st.st_size, fd, NULL, 0, handle);
 	if (r)
 		close(fd);
 	return vg_leave(r);
