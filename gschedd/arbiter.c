@@ -184,7 +184,7 @@ int client_complete(struct client *c, const struct gsched_complete *req)
 	return err;
 }
 
-int client_report(struct client *c, const struct gsched_report *req)
+int client_report(struct client *c, struct gsched_report *req)
 {
 	int err = gsc_client_report(&c->core, req, now_ns());
 

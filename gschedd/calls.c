@@ -40,7 +40,8 @@ static int call_info(struct call_ctx *ctx)
 
 	if (info->flags || info->__reserved)
 		return -EOPNOTSUPP;
-	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS;
+	info->features = GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS |
+			 GSCHED_FEATURE_MEMORY;
 	info->devices = n_devices;
 	return 0;
 }
@@ -122,9 +123,9 @@ static int call_complete(struct call_ctx *ctx)
 
 static int call_report(struct call_ctx *ctx)
 {
-	const struct gsched_report *req = ctx->body;
+	struct gsched_report *req = ctx->body;
 
-	if (req->flags & ~GSCHED_REPORT__ALL)
+	if (req->flags & ~GSCHED_REPORT__ALL || req->__reserved)
 		return -EOPNOTSUPP;
 	if (!ctx->conn->client)
 		return ctx->conn->gone ? -ENODEV : -ENOTCONN;

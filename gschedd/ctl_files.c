@@ -23,6 +23,9 @@ const struct ctl_file ctl_group_files[] = {
 	  NULL },
 	{ "gpu.latency_target_us", "write a number of microseconds up to 10000000, 0 for none",
 	  NULL },
+	{ "memory.max",
+	  "write max or a number of bytes up to 1024T; K, M, G or T behind it is 1024 and so on",
+	  NULL },
 	{ "cgroup",
 	  "write the path of a cgroup v2 directory, or nothing to unbind; the root group has none",
 	  NULL },
@@ -34,6 +37,8 @@ const struct ctl_file ctl_group_files[] = {
 	{ "gpu.pressure", NULL, NULL },
 	{ "gpu.events", NULL, NULL },
 	{ "gpu.preemption", NULL, NULL },
+	{ "memory.current", NULL, NULL },
+	{ "memory.peak", NULL, NULL },
 	{ 0 },
 };
 

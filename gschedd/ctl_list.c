@@ -62,8 +62,8 @@ static cJSON *list_groups(const cJSON *device)
 
 	cJSON_ArrayForEach(g, ctl_list(device, "groups")) {
 		o = some_of(g, "path capsm.max capsm.min capsm.reserve gpu.weight "
-			    "gpu.priority gpu.band gpu.latency_target_us cgroup owner "
-			    "capsm.current");
+			    "gpu.priority gpu.band gpu.latency_target_us memory.max cgroup owner "
+			    "capsm.current memory.current memory.peak");
 		cJSON_AddNumberToObject(o, "clients", clients_of(device, ctl_string(g, "path")));
 		cJSON_AddItemToArray(list, o);
 	}
@@ -89,17 +89,21 @@ static cJSON *list_devices(const cJSON *status, const char *only)
 static void print_groups(const cJSON *list)
 {
 	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >RESERVE >WEIGHT >PRIORITY "
-					     "BAND >TARGET_US >CURRENT >CLIENTS CGROUP");
+					     "BAND >TARGET_US >MEMORY_MAX >CURRENT >MEMORY "
+					     ">CLIENTS CGROUP");
 	const cJSON *g;
 
 	cJSON_ArrayForEach(g, list) {
 		const char *path = ctl_string(g, "path");
+		char limit[CTL_BYTES_SIZE], memory[CTL_BYTES_SIZE];
 
 		ctl_row(t, *path ? path : "/", ctl_text(g, "capsm.max"), ctl_text(g, "capsm.min"),
 			ctl_text(g, "capsm.reserve"), ctl_text(g, "gpu.weight"),
 			ctl_text(g, "gpu.priority"), ctl_text(g, "gpu.band"),
-			ctl_text(g, "gpu.latency_target_us"), ctl_text(g, "capsm.current"),
-			ctl_text(g, "clients"), ctl_text(g, "cgroup"));
+			ctl_text(g, "gpu.latency_target_us"),
+			ctl_bytes(ctl_text(g, "memory.max"), limit), ctl_text(g, "capsm.current"),
+			ctl_bytes(ctl_text(g, "memory.current"), memory), ctl_text(g, "clients"),
+			ctl_text(g, "cgroup"));
 	}
 	ctl_table_print(t, "");
 }

@@ -76,6 +76,14 @@ static const struct metric group_metrics[] = {
 	  "event=\"late\"", 1 },
 	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/refused",
 	  "event=\"refused\"", 1 },
+	{ "gsched_group_events_total", COUNTER, "gpu.events of the group", "gpu.events/memory_max",
+	  "event=\"memory_max\"", 1 },
+	{ "gsched_group_memory_bytes", GAUGE, "Device memory that its programs hold",
+	  "memory.current", NULL, 1 },
+	{ "gsched_group_memory_peak_bytes", GAUGE, "Most device memory that they have held",
+	  "memory.peak", NULL, 1 },
+	{ "gsched_group_memory_limit_bytes", GAUGE,
+	  "memory.max of the group; absent without a limit", "memory.max", NULL, 1 },
 };
 
 static const struct metric client_metrics[] = {
@@ -93,6 +101,7 @@ static const struct metric client_metrics[] = {
 	  "wings", NULL, 1 },
 	{ "gsched_client_held_back_seconds_total", COUNTER,
 	  "Time that launches were held back by turns or a share", "held_ns", NULL, NS },
+	{ "gsched_client_memory_bytes", GAUGE, "Device memory that it holds", "memory", NULL, 1 },
 	{ "gsched_client_share", GAUGE, "Share of the device's time that capsm.max leaves it",
 	  "share", NULL, 1 },
 };

@@ -33,15 +33,29 @@ static const char *evict_us(const cJSON *group, char *buf, size_t size)
 	return buf;
 }
 
+/* What it holds, and the limit if it has one */
+static const char *memory_of(const cJSON *group, char *buf, size_t size)
+{
+	const char *max = ctl_text(group, "memory.max");
+	char held[CTL_BYTES_SIZE], limit[CTL_BYTES_SIZE];
+
+	ctl_bytes(ctl_text(group, "memory.current"), held);
+	if (!is_set(max) || !strcmp(max, "max"))
+		snprintf(buf, size, "%s", held);
+	else
+		snprintf(buf, size, "%s/%s", held, ctl_bytes(max, limit));
+	return buf;
+}
+
 static void print_groups(const cJSON *groups)
 {
-	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >GRANTS "
-					     ">EVICTED >EVICT_US >GROWN BOUND");
+	struct libscols_table *t = ctl_table("GROUP >MAX >MIN >WEIGHT >PRIORITY >CURRENT >MEMORY "
+					     ">GRANTS >EVICTED >EVICT_US >GROWN BOUND");
 	const cJSON *g, *stat;
 
 	cJSON_ArrayForEach(g, groups) {
 		const char *procs = ctl_text(g, "procs"), *cgroup = ctl_text(g, "cgroup");
-		char bound[4096 + 256], mean[32];
+		char bound[4096 + 256], mean[32], memory[2 * CTL_BYTES_SIZE];
 
 		stat = ctl_list(g, "gpu.stat");
 		snprintf(bound, sizeof(bound), "%s%s%s", is_set(procs) ? procs : "",
@@ -50,7 +64,8 @@ static void print_groups(const cJSON *groups)
 		ctl_row(t, group_name(ctl_text(g, "path")), ctl_text(g, "capsm.max"),
 			ctl_text(g, "capsm.min"), ctl_text(g, "gpu.weight"),
 			ctl_text(g, "gpu.priority"), ctl_text(g, "capsm.current"),
-			ctl_text(stat, "grants"), ctl_text(stat, "evictions"),
+			memory_of(g, memory, sizeof(memory)), ctl_text(stat, "grants"),
+			ctl_text(stat, "evictions"),
 			evict_us(g, mean, sizeof(mean)), ctl_text(stat, "growths"), bound);
 	}
 	ctl_table_print(t, "  ");
@@ -137,9 +152,9 @@ static void print_clients(const cJSON *clients)
 		return;
 	}
 	t = ctl_table(">PID COMMAND GROUP BAND LEASE >BLOCK >RESUMABLE >SLICE >LAUNCH >PASSED "
-		      ">UNMANAGED >WINGS >SHARE >HELD_MS WHY");
+		      ">UNMANAGED >WINGS >MEMORY >SHARE >HELD_MS WHY");
 	cJSON_ArrayForEach(c, clients) {
-		char share[16] = "-", held[32];
+		char share[16] = "-", held[32], memory[CTL_BYTES_SIZE];
 
 		m = ctl_list(c, "managed");
 		if (cJSON_GetObjectItemCaseSensitive(c, "share"))
@@ -149,7 +164,8 @@ static void print_clients(const cJSON *clients)
 			group_name(ctl_text(c, "group")), ctl_text(c, "band"), ctl_text(c, "lease"),
 			ctl_text(m, "block"), ctl_text(c, "resumable"), ctl_text(m, "slice"),
 			ctl_text(m, "launch"), ctl_text(c, "passed"), ctl_text(c, "unmanaged"),
-			ctl_text(c, "wings"), share, held, ctl_text(c, "why"));
+			ctl_text(c, "wings"), ctl_bytes(ctl_text(c, "memory"), memory), share, held,
+			ctl_text(c, "why"));
 	}
 	ctl_table_print(t, "  ");
 	cJSON_ArrayForEach(c, clients)

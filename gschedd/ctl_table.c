@@ -33,6 +33,25 @@ void ctl_row_of(struct libscols_table *table, const char *const *cells)
 		scols_line_set_data(line, i, cells[i]);
 }
 
+const char *ctl_bytes(const char *text, char buf[CTL_BYTES_SIZE])
+{
+	static const char units[] = "KMGT";
+	char *end;
+	double value = strtod(text, &end);
+	size_t n = 0;
+
+	if (end == text || *end) {
+		snprintf(buf, CTL_BYTES_SIZE, "%s", text);
+		return buf;
+	}
+	/* from 1023.5 on "%.0f" would print 1024 */
+	for (; n < sizeof(units) - 1 && value >= 1023.5; n++)
+		value /= 1024;
+	snprintf(buf, CTL_BYTES_SIZE, "%.*f%.1s", value < 9.95 && value != (int)value, value,
+		 n ? &units[n - 1] : "");
+	return buf;
+}
+
 void ctl_table_print(struct libscols_table *table, const char *indent)
 {
 	char *text = NULL, *line, *save = NULL;

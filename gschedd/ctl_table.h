@@ -13,6 +13,9 @@ struct libscols_table *ctl_table(const char *columns);
 /* Adds a row of as many cells as there are columns; the texts are copied. */
 void ctl_row_of(struct libscols_table *table, const char *const *cells);
 #define ctl_row(table, ...)	ctl_row_of(table, (const char *const []){ __VA_ARGS__ })
+/* A cell for a number of bytes, such as "518M"; another word stays. Returns @buf. */
+#define CTL_BYTES_SIZE	32
+const char *ctl_bytes(const char *text, char buf[CTL_BYTES_SIZE]);
 /* Prints the table, each line after @indent, and frees it. */
 void ctl_table_print(struct libscols_table *table, const char *indent);
 

@@ -10,7 +10,7 @@ _gschedctl_names() {
 _gschedctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} ctl=${COMP_WORDS[0]}
 	local i word words=() where=() own='' names=''
-	local group_files='capsm.max= capsm.min= capsm.reserve= gpu.weight= gpu.priority= gpu.band= gpu.latency_target_us= cgroup= procs= owner='
+	local group_files='capsm.max= capsm.min= capsm.reserve= gpu.weight= gpu.priority= gpu.band= gpu.latency_target_us= memory.max= cgroup= procs= owner='
 	local device_files='mode= policy= plan= switch_us= max_overhead= max_slowdown= clients_max='
 
 	COMPREPLY=()
@@ -65,7 +65,7 @@ _gschedctl() {
 			case ${#words[@]},${words[1]} in
 			2,*) names=$(_gschedctl_names group list) ;;
 			*,set) names=$group_files ;;
-			3,get) names="${group_files//=/} capsm.current capsm.plan gpu.stat gpu.pressure gpu.events gpu.preemption" ;;
+			3,get) names="${group_files//=/} capsm.current capsm.plan gpu.stat gpu.pressure gpu.events gpu.preemption memory.current memory.peak" ;;
 			esac
 			;;
 		'device set') names="$device_files $(_gschedctl_names device list)" ;;

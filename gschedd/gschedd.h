@@ -241,7 +241,7 @@ void devices_free(void);
 /* req->state says whether it has to wait. -errno. */
 int client_submit(struct client *c, struct gsched_submit *req, bool launched);
 int client_complete(struct client *c, const struct gsched_complete *req);
-int client_report(struct client *c, const struct gsched_report *req);
+int client_report(struct client *c, struct gsched_report *req);
 /* After events: commits the core's decision. */
 void device_settle(struct device *dev);
 

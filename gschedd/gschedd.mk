@@ -30,13 +30,13 @@ $(B)/bin/gschedctl: $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsched.so
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(GSCHEDCTL_OBJS) $(B)/lib/libgscore.a -L$(B)/lib -lgsched -lcjson -lsmartcols -lnl-genl-3 -lnl-3 -ldl -lm
 
 # Tests: each on a gschedd of its own, by a client written on the protocol alone
-GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit qos windows)
+GSCHEDD_TESTS := $(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups memory users state rewrite lifecycle fuzz ctl mps mps-unit mps-ctl nvml scope ctl-unit qos-unit qos windows)
 TESTS += $(GSCHEDD_TESTS)
 FAST_TESTS += $(GSCHEDD_TESTS)
 # They wait for what gschedd does in time
 ALONE += $(B)/test/qos-module $(addprefix $(B)/selftests/gschedd/,qos windows)
 
-$(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups users state rewrite lifecycle fuzz mps nvml): \
+$(addprefix $(B)/selftests/gschedd/,proto arbiter bands groups memory users state rewrite lifecycle fuzz mps nvml): \
 $(B)/selftests/gschedd/%: $(B)/obj/selftests/gschedd/%.o $(B)/obj/selftests/gschedd/harness.o $(B)/bin/gschedd
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)

@@ -178,11 +178,12 @@ static bool read_file(struct sim_reader *r, struct gsc_group *scratch, const cha
 	int nr = gsc_file_find(file->string);
 
 	sim_path(at, path, file->string);
-	if (nr < 0 || !gsc_file_writable(nr))
+	/* memory is not simulated */
+	if (nr < 0 || !gsc_file_writable(nr) || nr == GSC_FILE_MEMORY_MAX)
 		return sim_refuse(
 			r, at,
-			"no such file; a simulated group has capsm.max, capsm.min, gpu.weight, "
-			"gpu.priority, gpu.band and gpu.latency_target_us");
+			"no such file; a simulated group has capsm.max, capsm.min, capsm.reserve, "
+			"gpu.weight, gpu.priority, gpu.band and gpu.latency_target_us");
 	if (!cJSON_IsString(file))
 		return sim_refuse(r, at, "write a text in quotes, as it is written to the file: %s",
 				  known && known->takes ? known->takes : "");

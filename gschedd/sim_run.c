@@ -284,7 +284,7 @@ static void handle_arrival(struct sim *sim, struct program *p)
 
 static void send_report(struct sim *sim, struct program *p, uint32_t activity)
 {
-	const struct gsched_report req = {
+	struct gsched_report req = {
 		.size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY, .activity = activity,
 	};
 

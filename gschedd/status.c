@@ -330,6 +330,7 @@ static void add_client(cJSON *list, const struct client *c)
 	cJSON_AddNumberToObject(o, "unmanaged", load(&h->unmanaged));
 	cJSON_AddNumberToObject(o, "resumable", load(&h->resumable));
 	cJSON_AddNumberToObject(o, "wings", load(&h->wings));
+	cJSON_AddNumberToObject(o, "memory", c->core.memory);
 	add_foreign(o, "why", h->why, sizeof(h->why));
 	add_client_band(o, c);
 	slots = cJSON_AddArrayToObject(o, "slots");

@@ -25,12 +25,15 @@ static_assert(offsetof(struct gsched_submit, intensity) == 56);
 static_assert(offsetof(struct gsched_submit, state) == 60);
 static_assert(offsetof(struct gsched_submit, window) == 64);
 static_assert(sizeof(struct gsched_complete) == 24);
-static_assert(sizeof(struct gsched_report) == 28);
+static_assert(sizeof(struct gsched_report) == 56);
 static_assert(offsetof(struct gsched_report, activity) == 8);
 static_assert(offsetof(struct gsched_report, slice_us) == 12);
 static_assert(offsetof(struct gsched_report, slice_error) == 16);
 static_assert(offsetof(struct gsched_report, prioritised) == 20);
 static_assert(offsetof(struct gsched_report, block_us) == 24);
+static_assert(offsetof(struct gsched_report, memory) == 32);
+static_assert(offsetof(struct gsched_report, memory_max) == 40);
+static_assert(offsetof(struct gsched_report, memory_room) == 48);
 static_assert(sizeof(struct gsched_event) == 32);
 static_assert(offsetof(struct gsched_event, type) == 4);
 static_assert(offsetof(struct gsched_event, window) == 16);
@@ -122,7 +125,9 @@ static int call_complete(struct gsched_client *client, struct gsched_cmd *cmd)
 
 static int call_report(struct gsched_client *client, struct gsched_cmd *cmd)
 {
-	return gsched_client_report(client, &cmd->u.report);
+	struct gsched_report *req = &cmd->u.report;
+
+	return gsched_client_report(client, req) ?: respond(cmd, sizeof(*req));
 }
 
 #define CALL(nr, fn, type, last) \
@@ -139,7 +144,7 @@ static const struct gsched_call calls[] = {
 	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, channel_group),
 	CALL(GSCHED_IOC_SUBMIT, call_submit, gsched_submit, window),
 	CALL(GSCHED_IOC_COMPLETE, call_complete, gsched_complete, ran_ns),
-	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, block_us),
+	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, memory_room),
 };
 
 static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)

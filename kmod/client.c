@@ -13,15 +13,9 @@
 #include "internal.h"
 #include "trace.h"
 
-/* One byte more takes twice as much. With such options locks are larger than they are elsewhere */
-#define HAS_LARGE_LOCKS (IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) || \
-			 IS_ENABLED(CONFIG_DEBUG_MUTEXES) || IS_ENABLED(CONFIG_PREEMPT_RT) || \
-			 IS_ENABLED(CONFIG_DEBUG_KOBJECT_RELEASE))
-static_assert(HAS_LARGE_LOCKS || sizeof(struct gsched_client) <= 4096);
-
 static atomic64_t next_id;
-/* kmalloc() has no size between 256 and 512 bytes */
-static struct kmem_cache *slots;
+/* kmalloc() has no sizes between 256 and 512 bytes, and between 4 and 8 KiB */
+static struct kmem_cache *slots, *clients;
 
 struct gsched_slot *gsched_slot_alloc(gfp_t gfp)
 {
@@ -38,11 +32,18 @@ void gsched_slot_free(struct gsched_slot *slot)
 int gsched_clients_init(void)
 {
 	slots = KMEM_CACHE(gsched_slot, 0);
-	return slots ? 0 : -ENOMEM;
+	if (!slots)
+		return -ENOMEM;
+	clients = KMEM_CACHE(gsched_client, 0);
+	if (clients)
+		return 0;
+	kmem_cache_destroy(slots);
+	return -ENOMEM;
 }
 
 void gsched_clients_exit(void)
 {
+	kmem_cache_destroy(clients);
 	kmem_cache_destroy(slots);
 }
 
@@ -55,7 +56,7 @@ u32 gsched_client_bytes(void)
 
 struct gsched_client *gsched_client_new(void)
 {
-	struct gsched_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	struct gsched_client *client = kmem_cache_zalloc(clients, GFP_KERNEL_ACCOUNT);
 
 	if (!client)
 		return NULL;
@@ -77,7 +78,7 @@ void gsched_client_free(struct gsched_client *client)
 	put_pid(client->pid);
 	if (client->dev)
 		gsched_device_put(client->dev);
-	kfree(client);
+	kmem_cache_free(clients, client);
 }
 
 /*
@@ -391,13 +392,13 @@ int gsched_client_complete(struct gsched_client *client, struct gsched_complete 
 	return ret;
 }
 
-int gsched_client_report(struct gsched_client *client, const struct gsched_report *req)
+int gsched_client_report(struct gsched_client *client, struct gsched_report *req)
 {
 	struct gsched_device *dev;
 	int ret;
 	u64 now;
 
-	if (req->flags & ~GSCHED_REPORT__ALL)
+	if (req->flags & ~GSCHED_REPORT__ALL || req->__reserved)
 		return -EOPNOTSUPP;
 	if (!gsched_client_live(client))
 		return gsched_client_dead(client);

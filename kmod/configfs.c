@@ -73,12 +73,15 @@ CORE_FILE(weight, GSC_FILE_GPU_WEIGHT)
 CORE_FILE(priority, GSC_FILE_GPU_PRIORITY)
 CORE_FILE(band, GSC_FILE_GPU_BAND)
 CORE_FILE(latency, GSC_FILE_GPU_LATENCY)
+CORE_FILE(memory_max, GSC_FILE_MEMORY_MAX)
 CORE_FILE(current, GSC_FILE_CAPSM_CURRENT)
 CORE_FILE(plan, GSC_FILE_CAPSM_PLAN)
 CORE_FILE(stat, GSC_FILE_GPU_STAT)
 CORE_FILE(pressure, GSC_FILE_GPU_PRESSURE)
 CORE_FILE(events, GSC_FILE_GPU_EVENTS)
 CORE_FILE(preemption, GSC_FILE_GPU_PREEMPTION)
+CORE_FILE(memory_current, GSC_FILE_MEMORY_CURRENT)
+CORE_FILE(memory_peak, GSC_FILE_MEMORY_PEAK)
 
 static ssize_t procs_show(struct config_item *item, char *page)
 {
@@ -130,12 +133,15 @@ static struct configfs_attribute attrs[FILE_COUNT] = {
 	[GSC_FILE_GPU_PRIORITY] = { .show = priority_show, .store = priority_store },
 	[GSC_FILE_GPU_BAND] = { .show = band_show, .store = band_store },
 	[GSC_FILE_GPU_LATENCY] = { .show = latency_show, .store = latency_store },
+	[GSC_FILE_MEMORY_MAX] = { .show = memory_max_show, .store = memory_max_store },
 	[GSC_FILE_CAPSM_CURRENT] = { .show = current_show, .store = current_store },
 	[GSC_FILE_CAPSM_PLAN] = { .show = plan_show, .store = plan_store },
 	[GSC_FILE_GPU_STAT] = { .show = stat_show, .store = stat_store },
 	[GSC_FILE_GPU_PRESSURE] = { .show = pressure_show, .store = pressure_store },
 	[GSC_FILE_GPU_EVENTS] = { .show = events_show, .store = events_store },
 	[GSC_FILE_GPU_PREEMPTION] = { .show = preemption_show, .store = preemption_store },
+	[GSC_FILE_MEMORY_CURRENT] = { .show = memory_current_show, .store = memory_current_store },
+	[GSC_FILE_MEMORY_PEAK] = { .show = memory_peak_show, .store = memory_peak_store },
 	[FILE_PROCS] = {
 		.ca_name = "procs", .ca_mode = 0644, .show = procs_show, .store = procs_store,
 	},
@@ -262,6 +268,7 @@ static ssize_t gsched_features_show(struct config_item *item, char *page)
 		{ GSCHED_FEATURE_LEASE, "lease" },
 		{ GSCHED_FEATURE_FORCE, "force" },
 		{ GSCHED_FEATURE_BANDS, "bands" },
+		{ GSCHED_FEATURE_MEMORY, "memory" },
 	};
 	ssize_t len = 0;
 	int i;

@@ -56,7 +56,8 @@ struct gsched_trigger;
 #define GSCHED_CONFIGFS_MAX	4096
 
 /* What INFO answers; configfs.c has their names */
-#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS)
+#define GSCHED_FEATURES	(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS | \
+			 GSCHED_FEATURE_MEMORY)
 
 /**
  * struct gsched_group - a quota holder: one configfs directory
@@ -271,7 +272,7 @@ void gsched_client_expel(struct gsched_client *client);
 int gsched_client_dead(const struct gsched_client *client);
 int gsched_client_submit(struct gsched_client *client, struct gsched_submit *req);
 int gsched_client_complete(struct gsched_client *client, struct gsched_complete *req);
-int gsched_client_report(struct gsched_client *client, const struct gsched_report *req);
+int gsched_client_report(struct gsched_client *client, struct gsched_report *req);
 bool gsched_client_event(struct gsched_client *client, struct gsched_event *event);
 void gsched_client_event_back(struct gsched_client *client, const struct gsched_event *event);
 

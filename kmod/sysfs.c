@@ -373,7 +373,10 @@ static ssize_t lease_show(struct gsched_client *client, char *page)
 	return sysfs_emit(page, "%s\n", lease < ARRAY_SIZE(lease_name) ? lease_name[lease] : "?");
 }
 
-/* Flat-keyed: what the client has now, limit in 1/1024 CapSM, then what it had as in gpu.stat */
+/*
+ * Flat-keyed: what the client has now, limit in 1/1024 CapSM and memory in bytes, then what it had
+ * as in gpu.stat
+ */
 static ssize_t usage_show(struct gsched_client *client, char *page)
 {
 	struct gsched_device *dev = client->dev;
@@ -392,8 +395,8 @@ static ssize_t usage_show(struct gsched_client *client, char *page)
 		waiting += task->state == GSC_TASK_WAITING;
 		limit += task->window;
 	}
-	len = sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\n",
-			 client->id, running, waiting, limit);
+	len = sysfs_emit(page, "id %llu\nrunning %u\nwaiting %u\nlimit %llu\nmemory %llu\n",
+			 client->id, running, waiting, limit, client->core.memory);
 	len += gsc_group_show(&client->core.own, GSC_FILE_GPU_STAT, page + len, PAGE_SIZE - len);
 	gsched_unlock(dev, now);
 	return len;

@@ -248,7 +248,32 @@ int gsched_report(struct gsched *g, const struct gsched_report_info *report)
 		req.flags |= GSCHED_REPORT_BLOCKS;
 		req.block_us = known.block_us;
 	}
-	return g->ops->report(g, &req);
+	return g->ops->report(g, &req, false);
+}
+
+int gsched_memory(struct gsched *g, uint64_t bytes, bool asks, struct gsched_memory_info *info)
+{
+	struct gsched_report req = {
+		.size = sizeof(req), .memory = bytes,
+		.flags = GSCHED_REPORT_MEMORY | (asks ? GSCHED_REPORT_ASKS : 0),
+	};
+	struct gsched_memory_info known;
+
+	if (bytes > GSCHED_MEMORY_MAX || (info && info->size < sizeof(info->size))) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (!g->attach.size) {
+		errno = ENOTCONN;
+		return -1;
+	}
+	if (g->ops->report(g, &req, asks || info))
+		return -1;
+	if (info) {
+		known = (struct gsched_memory_info){ info->size, req.memory_max, req.memory_room };
+		memcpy(info, &known, info->size < sizeof(known) ? info->size : sizeof(known));
+	}
+	return 0;
 }
 
 const void *gsched_arb_page(const struct gsched *g, size_t *size)

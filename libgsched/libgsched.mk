@@ -22,7 +22,7 @@ $(B)/lib/pkgconfig/libgsched.pc: libgsched/libgsched.pc.in $(call stamp,prefix,$
 # The interposer. Everything it needs is inside, hidden: it is preloaded into programs that bring libraries of their own.
 # What it gives out as the driver's functions are its own, whatever else has their names: -Bsymbolic.
 CUDA_SRCS := $(sort $(wildcard libgsched/cuda/*/*.c libgsched/cuda/*/*.S))
-SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/ioctl.c)
+SLICE_OBJS := $(call objs,libgsched/slice.c libgsched/memory.c libgsched/ioctl.c)
 FOLLOW_OBJS := $(SLICE_OBJS) $(call objs,libgsched/follow.c)
 CUDA_OBJS := $(call objs,$(CUDA_SRCS)) $(FOLLOW_OBJS) $(filter-out %/admin.o %/band.o %/status.o,$(LIBGSCHED_OBJS)) $(B)/obj/libgsched/noadmin.o
 $(call objs,$(CUDA_SRCS)): CPPFLAGS += -Ilibgsched/cuda

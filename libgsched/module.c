@@ -29,7 +29,7 @@ static int module_complete(struct gsched *g, struct gsched_complete *req)
 	return ioctl(g->fd, GSCHED_IOC_COMPLETE, req) ? -1 : 0;
 }
 
-static int module_report(struct gsched *g, struct gsched_report *req)
+static int module_report(struct gsched *g, struct gsched_report *req, bool wait)
 {
 	return ioctl(g->fd, GSCHED_IOC_REPORT, req) ? -1 : 0;
 }

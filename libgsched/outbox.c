@@ -105,6 +105,8 @@ static void keep_report(struct gsched_outbox *o, const struct gsched_report *r)
 		to->prioritised = r->prioritised;
 	if (r->flags & GSCHED_REPORT_BLOCKS)
 		to->block_us = r->block_us;
+	if (r->flags & GSCHED_REPORT_MEMORY)
+		to->memory = r->memory;
 	to->flags |= r->flags;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Channel groups and their time slices (slice.h). Numbers and structures are the driver's ABI:
- * NVIDIA's open kernel modules, nvos.h, nv_escape.h, ctrla06c.h, ctrl2080gpu.h, ctrl2080gr.h.
+ * Channel groups and their time slices (slice.h), and calls that allocate device memory (memory.h).
+ * Numbers and structures are the driver's ABI: NVIDIA's open kernel modules, nvos.h, nv_escape.h,
+ * ctrla06c.h, ctrl2080gpu.h, ctrl2080gr.h.
  *
  * Objects of the resource manager form trees: client (root), device, and below it subdevices and
  * channel groups. The table holds the process's objects of these classes, so that a group leads to
@@ -19,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "memory.h"
 #include "slice.h"
 
 #define RM_MAGIC		'F'
@@ -29,6 +31,9 @@
 #define CLASS_DEVICE		0x0080
 #define CLASS_SUBDEVICE		0x2080
 #define CLASS_GROUP		0xa06c	/* KEPLER_CHANNEL_GROUP_A, on every GPU since Kepler */
+#define CLASS_MEMORY		0x0040	/* NV01_MEMORY_LOCAL_USER: in the device's memory */
+
+#define NO_MEMORY		0x51	/* NV_ERR_NO_MEMORY */
 
 #define CMD_SET_TIMESLICE	0xa06c0103
 #define CMD_SET_PREEMPTION	0x20801210	/* NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE */
@@ -52,6 +57,14 @@ struct rm_control {
 /* NVOS21 and NVOS64 begin alike; their size tells where the status is */
 struct rm_alloc {
 	uint32_t client, parent, object, class;
+	uint64_t params;
+};
+
+/* NV_MEMORY_ALLOCATION_PARAMS, as far as it is the same in all drivers */
+struct rm_memory {
+	uint32_t owner, type, flags, width, height, pitch, attr, attr2, format, coverage[2], __pad;
+	uint64_t range[2];
+	uint64_t size;			/* in: at least; out: what it got */
 };
 
 struct rm_free {
@@ -191,10 +204,10 @@ static uint32_t rm_control_call(const struct object *o, uint32_t handle, uint32_
 	return c.status;
 }
 
-/* The GPU that @group is on, queried once; NULL: unknown. */
-static const uint8_t *uuid_of(const struct object *group)
+/* The GPU of a device object, queried once; NULL: unknown. */
+static const uint8_t *uuid_of_device(uint32_t client, uint32_t device)
 {
-	struct object *dev = find_object(group->client, group->parent), *o;
+	struct object *dev = find_object(client, device), *o;
 	struct gid_info gid = { .flags = GID_BINARY };
 
 	if (!dev || dev->class != CLASS_DEVICE)
@@ -209,6 +222,11 @@ static const uint8_t *uuid_of(const struct object *group)
 		dev->known = true;
 	}
 	return dev->known ? dev->uuid : NULL;
+}
+
+static const uint8_t *uuid_of(const struct object *group)
+{
+	return uuid_of_device(group->client, group->parent);
 }
 
 static struct wish *wish_of(const uint8_t *uuid, bool make)
@@ -257,20 +275,66 @@ static void set_mode(struct object *group, bool block_end)
 
 /* ---- calls of libcuda ---- */
 
-static void after_alloc(int fd, unsigned long request, const struct rm_alloc *a)
+/* Where the driver puts the status of an RM_ALLOC; NULL: neither structure that is known */
+static uint32_t *alloc_status(unsigned long request, void *a)
 {
-	const size_t size = _IOC_SIZE(request);
-	uint32_t status;
+	switch (_IOC_SIZE(request)) {
+	case 32:
+		return (void *)((char *)a + 28);
+	case 48:
+		return (void *)((char *)a + 40);
+	default:
+		return NULL;
+	}
+}
+
+/* @uuid: of the GPU on which @a allocates memory. False: it does not, or the GPU is not known. */
+static bool allocates_memory(int fd, unsigned long request, struct rm_alloc *a, uint8_t uuid[16])
+{
+	const uint8_t *known;
+
+	if (a->class != CLASS_MEMORY || !a->params || !alloc_status(request, a) ||
+	    !is_control_node(fd))
+		return false;
+	pthread_mutex_lock(&table_lock);
+	known = uuid_of_device(a->client, a->parent);
+	if (known)
+		memcpy(uuid, known, 16);
+	pthread_mutex_unlock(&table_lock);
+	return known;
+}
+
+static int allocate_memory(int fd, unsigned long request, struct rm_alloc *a, const uint8_t *uuid)
+{
+	const struct rm_memory *params = (const void *)(uintptr_t)a->params;
+	uint64_t size = params->size;
+	int rc, err;
+
+	if (!gsched_memory_take(uuid, size)) {
+		*alloc_status(request, a) = NO_MEMORY;
+		return 0;
+	}
+	rc = call_next(fd, request, a);
+	err = errno;
+	if (rc || *alloc_status(request, a)) {
+		gsched_memory_give(uuid, size);
+	} else {
+		if (params->size < size)
+			gsched_memory_give(uuid, size - params->size);
+		gsched_memory_add(a->client, a->parent, a->object, uuid,
+				  params->size < size ? params->size : size);
+	}
+	errno = err;
+	return rc;
+}
+
+static void after_alloc(int fd, unsigned long request, struct rm_alloc *a)
+{
+	const uint32_t *status = alloc_status(request, a);
 
 	if (a->class != CLASS_DEVICE && a->class != CLASS_SUBDEVICE && a->class != CLASS_GROUP)
 		return;
-	if (size == 32)
-		memcpy(&status, (const char *)a + 28, sizeof(status));
-	else if (size == 48)
-		memcpy(&status, (const char *)a + 40, sizeof(status));
-	else
-		return;
-	if (status || !is_control_node(fd))
+	if (!status || *status || !is_control_node(fd))
 		return;
 	pthread_mutex_lock(&table_lock);
 	add_object(fd, a);
@@ -343,30 +407,48 @@ static int libcuda_sets_mode(int fd, unsigned long request, struct rm_control *c
 	return rc;
 }
 
+/* Removed first, so that no thread sets a slice by a handle that is being reused. */
+static int free_object(int fd, unsigned long request, struct rm_free *f)
+{
+	const struct rm_free freed = *f;
+	const struct object *o;
+	struct gsched_held *held;
+	bool parent = freed.object == freed.client;
+	int rc, err;
+
+	pthread_mutex_lock(&table_lock);
+	o = find_object(freed.client, freed.object);
+	parent = parent || (o && o->class == CLASS_DEVICE);
+	if (parent || o)
+		drop_object(freed.client, freed.object);
+	pthread_mutex_unlock(&table_lock);
+	held = gsched_memory_remove(freed.client, freed.object, parent);
+	rc = call_next(fd, request, f);
+	err = errno;
+	gsched_memory_removed(held, !rc && !f->status);
+	errno = err;
+	return rc;
+}
+
 static int rm_ioctl(int fd, unsigned long request, void *arg)
 {
-	struct rm_free freed;
-	int rc;
+	uint8_t uuid[16];
+	int rc, err;
 
 	switch (_IOC_NR(request)) {
 	case RM_ALLOC:
+		if (arg && allocates_memory(fd, request, arg, uuid))
+			return allocate_memory(fd, request, arg, uuid);
 		rc = call_next(fd, request, arg);
 		if (!rc && arg) {
-			int err = errno;
-
+			err = errno;
 			after_alloc(fd, request, arg);
 			errno = err;
 		}
 		return rc;
 	case RM_FREE:
-		if (!arg || _IOC_SIZE(request) != sizeof(freed))
-			break;
-		/* removed first, so that no thread sets a slice by a handle that is being reused */
-		memcpy(&freed, arg, sizeof(freed));
-		pthread_mutex_lock(&table_lock);
-		if (freed.object == freed.client || find_object(freed.client, freed.object))
-			drop_object(freed.client, freed.object);
-		pthread_mutex_unlock(&table_lock);
+		if (arg && _IOC_SIZE(request) == sizeof(struct rm_free))
+			return free_object(fd, request, arg);
 		break;
 	case RM_CONTROL: {
 		struct rm_control *c = arg;

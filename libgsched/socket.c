@@ -287,18 +287,24 @@ out:
 	return -1;
 }
 
-static int socket_info(struct gsched *g, struct gsched_info *req)
+/* The reply is as long as the request, and has no descriptors. */
+static int exchange(struct gsched *g, unsigned int type, void *req, size_t size)
 {
 	struct waiter w;
 
-	if (send_and_wait(g, GSP_INFO, req, sizeof(*req), sizeof(*req), &w, false))
+	if (send_and_wait(g, type, req, size, size, &w, false))
 		return -1;
 	while (w.n_fds)
 		close(w.fds[--w.n_fds]);
-	if (w.size == sizeof(*req))
+	if (w.size == size)
 		return 0;
 	errno = EPROTO;
 	return -1;
+}
+
+static int socket_info(struct gsched *g, struct gsched_info *req)
+{
+	return exchange(g, GSP_INFO, req, sizeof(*req));
 }
 
 static int socket_attach(struct gsched *g, struct gsched_attach *req)
@@ -336,9 +342,10 @@ static int socket_complete(struct gsched *g, struct gsched_complete *req)
 	return send_async(g, GSP_COMPLETE, req, sizeof(*req));
 }
 
-static int socket_report(struct gsched *g, struct gsched_report *req)
+static int socket_report(struct gsched *g, struct gsched_report *req, bool wait)
 {
-	return send_async(g, GSP_REPORT, req, sizeof(*req));
+	return wait ? exchange(g, GSP_REPORT, req, sizeof(*req)) :
+		      send_async(g, GSP_REPORT, req, sizeof(*req));
 }
 
 static int socket_submit(struct gsched *g, struct gsched_submit *req, bool async)

@@ -9,7 +9,7 @@
  *     "slice_error", "block_end", "activity", "turn", "why"}],
  *   "groups": [{"path", "capsm.max", ..., "gpu.stat": {}, "gpu.events": {}, "gpu.preemption": {},
  *     "gpu.pressure": {"some": {"avg10", "avg60", "avg300", "total"}, "full": {}}}],
- *   "clients": [{"id", "pid", "comm", "group", "band", "slice_us", "applied_us",
+ *   "clients": [{"id", "memory", "pid", "comm", "group", "band", "slice_us", "applied_us",
  *     "slice_error", "block_end", "block_us", "activity", "passed", "held_ns", "paced_ns",
  *     "share", "lease", "preemption": {}, "managed": {"block", "slice", "launch"},
  *     "unmanaged", "resumable", "wings", "why",
@@ -211,7 +211,8 @@ static void add_groups(cJSON *groups, int dir, const char *path, unsigned int de
 {
 	static const char *const texts[] = {
 		"capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority", "gpu.band",
-		"gpu.latency_target_us", "cgroup", "capsm.current", "capsm.plan",
+		"gpu.latency_target_us", "cgroup", "capsm.current", "capsm.plan", "memory.max",
+		"memory.current", "memory.peak",
 	};
 	cJSON *group = cJSON_CreateObject();
 	char **names, **p, below[PATH_MAX];
@@ -267,12 +268,17 @@ static void add_client_band(cJSON *client, int dir)
 }
 
 /* The number of the connection, which tells those of a process apart */
-static void add_id(cJSON *client, int dir)
+static void add_usage(cJSON *client, int dir)
 {
 	char buf[4096];
+	const char *at;
 
-	if (read_text(dir, "usage", buf, sizeof(buf)) && !strncmp(buf, "id ", 3))
-		cJSON_AddNumberToObject(client, "id", strtod(buf + 3, NULL));
+	if (!read_text(dir, "usage", buf, sizeof(buf)) || strncmp(buf, "id ", 3))
+		return;
+	cJSON_AddNumberToObject(client, "id", strtod(buf + 3, NULL));
+	at = strstr(buf, "\nmemory ");
+	if (at)
+		cJSON_AddNumberToObject(client, "memory", strtod(at + 8, NULL));
 }
 
 static void add_client(cJSON *clients, int dir, const char *pid)
@@ -287,7 +293,7 @@ static void add_client(cJSON *clients, int dir, const char *pid)
 		cJSON_Delete(client);
 		return;
 	}
-	add_id(client, dir);
+	add_usage(client, dir);
 	cJSON_AddNumberToObject(client, "pid", strtod(pid, NULL));
 	add_text(client, "comm", dir, "comm");
 	/* the root group is "" everywhere except in the module's files */

@@ -25,9 +25,9 @@ struct gsched_transport {
 	 * matter. ENOBUFS: the arbiter has not read for a while, and was not told.
 	 */
 	int (*submit)(struct gsched *g, struct gsched_submit *req, bool async);
-	/* These two do not block. */
-	int (*complete)(struct gsched *g, struct gsched_complete *req);
-	int (*report)(struct gsched *g, struct gsched_report *req);
+	int (*complete)(struct gsched *g, struct gsched_complete *req);	/* does not block */
+	/* @wait: for the answer, which is in @req then. Else it does not block. */
+	int (*report)(struct gsched *g, struct gsched_report *req, bool wait);
 	/* 1: @event is of a type that is known, 0: none */
 	int (*event)(struct gsched *g, struct gsched_event *event);
 	int (*check)(struct gsched *g);		/* NULL: it cannot stop answering */

@@ -567,6 +567,8 @@ static struct gsc_arb words_for(const struct gsc_client *client, const struct gs
 		arb.flags |= GSCHED_ARB_RESUMABLE;
 	if (client->held)
 		arb.flags |= GSCHED_ARB_HELD;
+	if (gsc_memory_limited(client->home))
+		arb.flags |= GSCHED_ARB_LIMITED;
 	arb.in_flight_us = band->flags & GSCHED_ARB_PACED ? GSC_IN_FLIGHT_US : 0;
 	arb.share = share_of(client);
 	if (arb.share < GSCHED_SHARE_ALL)
@@ -613,13 +615,23 @@ void gsc_bands_publish(struct gsc_device *dev)
 	}
 }
 
-int gsc_client_report(struct gsc_client *client, const struct gsched_report *req, u64 now)
+int gsc_client_report(struct gsc_client *client, struct gsched_report *req, u64 now)
 {
+	const u32 memory = GSCHED_REPORT_MEMORY | GSCHED_REPORT_ASKS;
 	struct gsc_device *dev = client->dev;
+	int ret;
 
 	if (!dev || req->activity > GSCHED_ACTIVITY_BUSY || req->slice_error > GSC_ERRNO_MAX ||
-	    req->prioritised > 1)
+	    req->prioritised > 1 || req->memory > GSCHED_MEMORY_MAX ||
+	    (req->flags & memory) == GSCHED_REPORT_ASKS)
 		return -EINVAL;
+	if (req->flags & GSCHED_REPORT_MEMORY) {
+		ret = gsc_memory_set(client, req->memory, req->flags & GSCHED_REPORT_ASKS);
+		gsc_memory_room(client->home, &req->memory_max, &req->memory_room);
+		/* no decision depends on it */
+		if (ret || !(req->flags & ~memory))
+			return ret;
+	}
 	gsc_mark(dev, now);
 	if (req->flags & GSCHED_REPORT_SLICE) {
 		client->slice_us = req->slice_us;

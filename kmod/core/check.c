@@ -389,6 +389,8 @@ static int check_flags(const struct gsc_client *client)
 		flags |= GSCHED_ARB_TIMED;
 	if (client->held)
 		flags |= GSCHED_ARB_HELD;
+	if (gsc_memory_limited(client->home))
+		flags |= GSCHED_ARB_LIMITED;
 	if (gsc_is_server(client))
 		flags = 0;
 	if (gsc_band_owner(band) == client && all_short(band))
@@ -595,7 +597,7 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 	const struct gsc_client *client;
 	const struct gsc_band *band;
 	u32 clients = 0, waiting = 0, running = 0;
-	u64 sum = 0;
+	u64 sum = 0, memory = 0;
 	int ret;
 
 	list_for_each_entry(client, &dev->clients, node) {
@@ -604,6 +606,8 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		running += client->runs && is_below(client->group, group);
 		if (is_below(client->group, group))
 			sum += client->current_units;
+		if (is_below(client->group, group))
+			memory += client->memory;
 	}
 	if (clients != group->clients)
 		return 40;
@@ -611,6 +615,8 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		return 41;
 	if (waiting != group->pressure.waiting || running != group->pressure.running)
 		return 44;
+	if (memory != group->memory.current_bytes || memory > group->memory.peak)
+		return 47;
 	if (!check_delays(group))
 		return 45;
 	if (!check_promise(dev, group))

@@ -95,6 +95,7 @@ enum gsc_event {
 	/* late.c: a kernel took far longer than usual, and others made way */
 	GSC_EVENT_LATE,
 	GSC_EVENT_REFUSED,	/* a program found no place among the device's clients */
+	GSC_EVENT_MEMORY,	/* memory.c: memory.max did not allow an allocation */
 	GSC_EVENT_COUNT
 };
 
@@ -132,6 +133,14 @@ struct gsc_delays {
 enum { GSC_PRESSURE_SOME, GSC_PRESSURE_FULL, GSC_PRESSURE_KINDS };
 #define GSC_PRESSURE_WINDOWS	3
 
+/* memory.c: device memory, in bytes */
+struct gsc_memory {
+	u64 max;			/* memory.max, GSC_MEMORY_UNLIMITED */
+	u64 current_bytes, peak;	/* held with everything below, now and at most */
+};
+
+#define GSC_MEMORY_UNLIMITED	U64_MAX
+
 /* pressure.c: the time up to @since, and the clients whose state counts from then on */
 struct gsc_pressure {
 	u32 waiting, running;		/* clients, of which one may be both */
@@ -168,6 +177,7 @@ struct gsc_group {
 	/* demand.c: what those directly below it promise together; since when it promises that */
 	u64 promised_below, promised_since;
 	struct gsc_pressure pressure;	/* likewise; not of users and clients */
+	struct gsc_memory memory;	/* not of users and clients */
 	u32 promise;			/* demand.c: of capacity, now */
 	u32 depth;			/* 0: the root group */
 	struct gsc_group_tally tally;
@@ -370,6 +380,7 @@ struct gsc_client {
 	u32 block_us;			/* as it reported, while GSCHED_ARB_TIMED is set */
 	bool prioritised;		/* as it reported: its streams have the greatest priority */
 	u32 slice_us, slice_error;	/* as it reported them; 0 nothing */
+	u64 memory;			/* as it reported: bytes that it holds */
 	struct gsc_leased leased;	/* as its page said when it was last counted */
 	u64 leased_at;			/* time of that */
 	u64 attached_at;
@@ -612,9 +623,10 @@ bool gsc_page_leased(const struct gsc_client *client, u32 slot);
 /*
  * What a client sees of its band. -EINVAL numbers out of range. Activity is ignored unless
  * GSCHED_ARB_REPORT is set. A slice that the driver refused (any error but EOPNOTSUPP) counts as
- * refused until one that was asked for is reported set.
+ * refused until one that was asked for is reported set. -EDQUOT: GSCHED_REPORT_ASKS. Fills in what
+ * the answer has.
  */
-int gsc_client_report(struct gsc_client *client, const struct gsched_report *req, u64 now);
+int gsc_client_report(struct gsc_client *client, struct gsched_report *req, u64 now);
 /* The member that sets the slice of its band; NULL: an MPS server that is not attached */
 struct gsc_client *gsc_band_owner(const struct gsc_band *band);
 bool gsc_band_can_slice(const struct gsc_band *band);
@@ -683,16 +695,17 @@ int gsc_device_show_param(const struct gsc_device *dev, enum gsc_param param, ch
  * gschedctl. store: NUL-terminated text, a trailing newline allowed; -EINVAL leaves the old value.
  * A quota is "max" (capsm.max) or "auto" (capsm.reserve) or a decimal number of CapSM, as fine as
  * 1/1024 ("1.5"); max not 0, nothing
- * above the device. show: text with a newline; length. gpu.band: [a-z0-9_-]{1,31}, or empty for the
+ * above the device. memory.max is "max" or bytes, with K, M, G or T behind them for 1024 and so on.
+ * show: text with a newline; length. gpu.band: [a-z0-9_-]{1,31}, or empty for the
  * parent's, which is what show then gives; -EBUSY while a client is attached in the group or below
  * it, since a process cannot change its channel group.
  */
 enum gsc_file {
 	GSC_FILE_CAPSM_MAX, GSC_FILE_CAPSM_MIN, GSC_FILE_CAPSM_RESERVE, GSC_FILE_GPU_WEIGHT,
-	GSC_FILE_GPU_PRIORITY, GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY,
+	GSC_FILE_GPU_PRIORITY, GSC_FILE_GPU_BAND, GSC_FILE_GPU_LATENCY, GSC_FILE_MEMORY_MAX,
 	/* to be read only */
 	GSC_FILE_CAPSM_CURRENT, GSC_FILE_CAPSM_PLAN, GSC_FILE_GPU_STAT, GSC_FILE_GPU_PRESSURE,
-	GSC_FILE_GPU_EVENTS, GSC_FILE_GPU_PREEMPTION,
+	GSC_FILE_GPU_EVENTS, GSC_FILE_GPU_PREEMPTION, GSC_FILE_MEMORY_CURRENT, GSC_FILE_MEMORY_PEAK,
 	GSC_FILE_COUNT
 };
 

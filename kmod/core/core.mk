@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The decision core: a static library for gschedd and the tests, its tests, its benchmark.
-CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c pressure.c size.c alloc.c policy.c hpf.c ffs.c \
+CORE_SRCS := $(addprefix kmod/core/,device.c group.c band.c slice.c turn.c task.c pressure.c memory.c size.c alloc.c policy.c hpf.c ffs.c \
 	wfq.c srt.c corun.c plan.c late.c watch.c protect.c standby.c pass.c page.c delay.c demand.c chaos.c why.c files.c check.c)
 LIBS += $(B)/lib/libgscore.a
-CORE_TESTS := $(addprefix $(B)/tests/core-,unit shim pages delay demand bands turns sizes protect late standby pressure interface commit policy wfq srt corun plan search property model chaos strangers)
+CORE_TESTS := $(addprefix $(B)/tests/core-,unit shim pages delay demand memory bands turns sizes protect late standby pressure interface commit policy wfq srt corun plan search property model chaos strangers)
 TESTS += $(CORE_TESTS)
 FAST_TESTS += $(CORE_TESTS)
 BENCH += $(B)/bench/core-bench

@@ -14,6 +14,18 @@ void gsc_hold_drop(struct gsc_client *client);
 void gsc_client_seat(struct gsc_client *client, struct gsc_group *home);
 /* it is off dev->clients, or goes elsewhere */
 void gsc_client_unseat(struct gsc_client *client);
+
+/*
+ * memory.c. What @client holds counts in its group and those above: from when it comes into a group
+ * until it goes.
+ */
+void gsc_memory_come(struct gsc_client *client);
+void gsc_memory_go(struct gsc_client *client);
+/* @asks: -EDQUOT, and nothing changes, if it would be more than it is, and than a limit allows */
+int gsc_memory_set(struct gsc_client *client, u64 bytes, bool asks);
+bool gsc_memory_limited(const struct gsc_group *group);
+/* Least limit from @group up, and what is left below all of them; both U64_MAX without any */
+void gsc_memory_room(const struct gsc_group *group, u64 *max, u64 *room);
 /* attributes that they take from it changed */
 void gsc_clients_follow(struct gsc_group *home);
 void gsc_client_follow(struct gsc_client *client);	/* its own did */

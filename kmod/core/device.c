@@ -320,6 +320,7 @@ int gsc_client_attach(struct gsc_client *client, struct gsc_group *group, u32 fl
 	list_add_tail(&client->node, &dev->clients);
 	dev->n_clients++;
 	client->group = NULL;
+	client->memory = 0;
 	gsc_client_seat(client, group);
 	gsc_band_join(client);
 	return 0;

@@ -15,12 +15,15 @@ const char *const gsc_file_name[GSC_FILE_COUNT] = {
 	[GSC_FILE_GPU_PRIORITY] = "gpu.priority",
 	[GSC_FILE_GPU_BAND] = "gpu.band",
 	[GSC_FILE_GPU_LATENCY] = "gpu.latency_target_us",
+	[GSC_FILE_MEMORY_MAX] = "memory.max",
 	[GSC_FILE_CAPSM_CURRENT] = "capsm.current",
 	[GSC_FILE_CAPSM_PLAN] = "capsm.plan",
 	[GSC_FILE_GPU_STAT] = "gpu.stat",
 	[GSC_FILE_GPU_PRESSURE] = "gpu.pressure",
 	[GSC_FILE_GPU_EVENTS] = "gpu.events",
 	[GSC_FILE_GPU_PREEMPTION] = "gpu.preemption",
+	[GSC_FILE_MEMORY_CURRENT] = "memory.current",
+	[GSC_FILE_MEMORY_PEAK] = "memory.peak",
 };
 
 const char *const gsc_param_name[GSC_PARAM_COUNT] = {
@@ -152,6 +155,28 @@ static int parse_standby(const char *text, u32 sms, u32 *to)
 	return 0;
 }
 
+/* "max", or a number of bytes, with a binary unit as cgroup v2 takes it */
+static int parse_bytes(const char *text, u64 *to)
+{
+	static const char units[] = "KkMmGgTt";
+	u32 shift = 0;
+	u64 value;
+
+	if (is_word(text, "max")) {
+		*to = GSC_MEMORY_UNLIMITED;
+		return 0;
+	}
+	text = gsc_parse_number(text, GSCHED_MEMORY_MAX, &value);
+	if (!text)
+		return -EINVAL;
+	if (*text && strchr(units, *text))
+		shift = 10 * (u32)((strchr(units, *text++) - units) / 2 + 1);
+	if (!is_end(text) || value > GSCHED_MEMORY_MAX >> shift)
+		return -EINVAL;
+	*to = value << shift;
+	return 0;
+}
+
 static void store_priority(struct gsc_group *group, u32 priority)
 {
 	struct gsc_client *client;
@@ -207,6 +232,7 @@ static int store_band(struct gsc_group *group, const char *text)
 int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *text, u64 now)
 {
 	struct gsc_device *dev = group->dev;
+	u64 bytes;
 	u32 value;
 	int ret;
 
@@ -243,6 +269,11 @@ int gsc_group_store(struct gsc_group *group, enum gsc_file file, const char *tex
 		ret = parse_plain(text, 0, GSC_LATENCY_US_MAX, &value);
 		if (!ret)
 			group->latency_us = value;
+		break;
+	case GSC_FILE_MEMORY_MAX:
+		ret = parse_bytes(text, &bytes);
+		if (!ret)
+			group->memory.max = bytes;
 		break;
 	default:
 		return -EINVAL;
@@ -412,6 +443,15 @@ int gsc_group_show(const struct gsc_group *group, enum gsc_file file, char *buf,
 		return gsc_events_show(group, buf, size);
 	case GSC_FILE_GPU_PREEMPTION:
 		return gsc_delay_show(group->delays, buf, size);
+	case GSC_FILE_MEMORY_MAX:
+		if (group->memory.max == GSC_MEMORY_UNLIMITED)
+			return scnprintf(buf, size, "max\n");
+		return scnprintf(buf, size, "%llu\n", (unsigned long long)group->memory.max);
+	case GSC_FILE_MEMORY_CURRENT:
+		return scnprintf(buf, size, "%llu\n",
+				 (unsigned long long)group->memory.current_bytes);
+	case GSC_FILE_MEMORY_PEAK:
+		return scnprintf(buf, size, "%llu\n", (unsigned long long)group->memory.peak);
 	default:
 		return -EINVAL;
 	}

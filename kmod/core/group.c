@@ -8,6 +8,7 @@ static void group_setup(struct gsc_group *group, struct gsc_device *dev)
 	group->max = GSC_MAX_UNLIMITED;
 	group->weight = GSC_WEIGHT_DEFAULT;
 	group->standby = GSC_STANDBY_AUTO;
+	group->memory.max = GSC_MEMORY_UNLIMITED;
 	INIT_LIST_HEAD(&group->sibling);
 	INIT_LIST_HEAD(&group->children);
 }
@@ -246,6 +247,7 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 	client->home = home;
 	client->group = own;
 	home->clients++;
+	gsc_memory_come(client);
 	place(client, home);
 	follow(client);
 	if (!gsc_is_server(client))
@@ -255,6 +257,7 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 void gsc_client_unseat(struct gsc_client *client)
 {
 	client->home->clients--;
+	gsc_memory_go(client);
 	leave_user(client);
 	client->home = NULL;
 }

@@ -31,6 +31,7 @@ static const char *const event_name[GSC_EVENT_COUNT] = {
 	[GSC_EVENT_OVERDUE] = "overdue",
 	[GSC_EVENT_LATE] = "late",
 	[GSC_EVENT_REFUSED] = "refused",
+	[GSC_EVENT_MEMORY] = "memory_max",
 };
 
 static u32 power(u32 base, u64 n)

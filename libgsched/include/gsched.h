@@ -92,6 +92,21 @@ struct gsched_report_info {
  */
 GSCHED_API int gsched_report(struct gsched *g, const struct gsched_report_info *report);
 
+struct gsched_memory_info {
+	size_t size;			/* sizeof(struct gsched_memory_info) */
+	uint64_t max;			/* least memory.max that holds for the process, in bytes */
+	uint64_t room;			/* how much more these allow; both UINT64_MAX: no limit */
+};
+
+/*
+ * Reports that the process holds @bytes of the device's memory, and returns its limits in @info.
+ * @asks: it is going to hold them; EDQUOT: a memory.max does not allow it, and nothing is reported.
+ * With neither it does not block, else the arbiter's answer is awaited. Other errors as for
+ * gsched_report().
+ */
+GSCHED_API int gsched_memory(struct gsched *g, uint64_t bytes, bool asks,
+			     struct gsched_memory_info *info);
+
 /*
  * The mapped pages, valid until gsched_close(); layout in <linux/gsched.h> (struct gsched_arb_page,
  * struct gsched_cl_page).

@@ -501,6 +501,7 @@ static void event_store(bool whole)
 	case 7:
 		snprintf(text, sizeof(text), "%u", below(2) ? below(20000) : 0);
 		gsc_group_store(g, GSC_FILE_GPU_LATENCY, text, clock_ns);
+		gsc_group_store(g, GSC_FILE_MEMORY_MAX, clock_ns & 1 ? "max" : text, clock_ns);
 		break;
 	case 6:
 		snprintf(text, sizeof(text), "%s", below(2) ? "inference" : "");
@@ -555,10 +556,22 @@ static void event_attach(struct gsc_client *c)
 	gsc_client_attach(c, any_group(), flags, channel_group, clock_ns);
 }
 
+/* That memory.max was what refused it, by what the groups show */
+static bool asks_too_much(const struct gsc_client *c, const struct gsched_report *req)
+{
+	const struct gsc_group *g;
+
+	for (g = c->home; g; g = g->parent)
+		if (g->memory.current_bytes - c->memory + req->memory > g->memory.max)
+			return req->flags & GSCHED_REPORT_ASKS && req->memory > c->memory;
+	return false;
+}
+
 static void event_report(struct gsc_client *c)
 {
 	struct gsched_report req = { .size = sizeof(req), .flags = GSCHED_REPORT_ACTIVITY,
 				     .activity = below(3) };
+	int ret;
 
 	if (!below(20)) {
 		req.flags |= GSCHED_REPORT_SLICE;
@@ -573,9 +586,15 @@ static void event_report(struct gsc_client *c)
 		req.flags |= GSCHED_REPORT_BLOCKS;
 		req.block_us = below(3) ? 1u << below(8) : 0;
 	}
+	/* no draws of its own: nothing else depends on memory */
+	if (!(clock_ns & 3)) {
+		req.flags |= GSCHED_REPORT_MEMORY | (clock_ns & 4 ? GSCHED_REPORT_ASKS : 0);
+		req.memory = (clock_ns >> 3) % 30000;
+	}
 	if (!below(100))
 		req.activity = 3;
-	if (gsc_client_report(c, &req, clock_ns) != (req.activity == 3 ? -EINVAL : 0))
+	ret = gsc_client_report(c, &req, clock_ns);
+	if (ret == -EDQUOT ? !asks_too_much(c, &req) : ret != (req.activity == 3 ? -EINVAL : 0))
 		fail("a report was refused, or a wrong one taken");
 }
 

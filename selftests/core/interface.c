@@ -297,14 +297,14 @@ static void file_names(void)
 {
 	static const char *const name[] = { "capsm.max", "capsm.min", "capsm.reserve", "gpu.weight",
 					    "gpu.priority", "gpu.band",
-		"gpu.latency_target_us", "capsm.current", "capsm.plan", "gpu.stat", "gpu.pressure",
-		"gpu.events", "gpu.preemption" };
+		"gpu.latency_target_us", "memory.max", "capsm.current", "capsm.plan", "gpu.stat",
+		"gpu.pressure", "gpu.events", "gpu.preemption", "memory.current", "memory.peak" };
 
 	for (int i = 0; i < GSC_FILE_COUNT; i++) {
 		EXPECT(!strcmp(gsc_file_name[i], name[i]));
 		EXPECT(gsc_file_find(name[i]) == i);
-		EXPECT(gsc_file_writable(i) == (i < 7));
-		if (i >= 7)
+		EXPECT(gsc_file_writable(i) == (i < 8));
+		if (i >= 8)
 			EXPECT(store(&group[0], i, "1") == -EINVAL);
 	}
 	EXPECT(gsc_file_find("capsm") == -ENOENT && gsc_file_find("") == -ENOENT);

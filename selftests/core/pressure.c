@@ -34,7 +34,7 @@ static void format(void)
 		     "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 		     "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"));
 	EXPECT(shows(&group[0], GSC_FILE_GPU_EVENTS,
-		     "evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0\n"));
+		     "evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0\nmemory_max 0\n"));
 	EXPECT(store(&group[0], GSC_FILE_GPU_PRESSURE, "some 150000 1000000") == -EINVAL);
 	EXPECT(store(&group[0], GSC_FILE_GPU_EVENTS, "0") == -EINVAL);
 }
@@ -199,7 +199,7 @@ static void events(void)
 	EXPECT(submit(1, 1, BLOCK, 100000) == QUEUED);
 	EXPECT(dev.n_events == before + 2);
 	EXPECT(shows(&group[1], GSC_FILE_GPU_EVENTS,
-		     "evictions 1\nthrottled 1\ngated 0\noverdue 0\nlate 0\nrefused 0\n"));
+		     "evictions 1\nthrottled 1\ngated 0\noverdue 0\nlate 0\nrefused 0\nmemory_max 0\n"));
 	EXPECT(!complete(0, 0) && !complete(1, 0) && !complete(1, 1));
 	/* an opaque kernel of an equal that is not completed */
 	EXPECT(!submit(1, 0, LAUNCH, 100000));
@@ -208,7 +208,7 @@ static void events(void)
 	tick(600 * MS);
 	EXPECT(group[1].stats.events[GSC_EVENT_OVERDUE] == 1);
 	EXPECT(shows(&dev.root, GSC_FILE_GPU_EVENTS,
-		     "evictions 1\nthrottled 2\ngated 0\noverdue 1\nlate 0\nrefused 0\n"));
+		     "evictions 1\nthrottled 2\ngated 0\noverdue 1\nlate 0\nrefused 0\nmemory_max 0\n"));
 	EXPECT(!complete(1, 0));
 	/* one that takes far longer than it is predicted to */
 	EXPECT(!submit_block_ns(0, 0, LAUNCH, 16, MS, 0));

@@ -137,7 +137,7 @@ static inline void move_committed(struct gsc_client *client, struct gsc_group *g
 }
 #define gsc_client_move move_committed
 
-static inline int report_committed(struct gsc_client *client, const struct gsched_report *req,
+static inline int report_committed(struct gsc_client *client, struct gsched_report *req,
 				   u64 now)
 {
 	return committed(client->dev, now, gsc_client_report(client, req, now));

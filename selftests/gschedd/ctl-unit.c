@@ -4,6 +4,7 @@
 #include <string.h>
 #include "gschedd/ctl_mps.h"
 #include "gschedd/ctl_parse.h"
+#include "gschedd/ctl_table.h"
 #include "harness.h"
 
 static const char module[] =
@@ -103,8 +104,25 @@ static void parsed_last(const char *from, const char *group, const char *file, c
 	free(text);
 }
 
+static void bytes(void)
+{
+	static const struct { const char *text, *cell; } cells[] = {
+		{ "0", "0" }, { "1023", "1023" }, { "1024", "1K" }, { "1536", "1.5K" },
+		{ "10188", "9.9K" }, { "10189", "10K" }, { "1048051", "1023K" },
+		{ "1048064", "1.0M" }, { "543162368", "518M" }, { "150000000000", "140G" },
+		{ "1125899906842624", "1024T" }, { "max", "max" }, { "-", "-" }, { "", "" },
+		{ "4x", "4x" },
+	};
+	char buf[CTL_BYTES_SIZE];
+
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+		ok(!strcmp(ctl_bytes(cells[i].text, buf), cells[i].cell), "bytes: %s: %s",
+		   cells[i].text, buf);
+}
+
 int main(void)
 {
+	bytes();
 	parsed_texts();
 	parsed_last("[group gpu0 /]\ncapsm.max=4", "", "capsm.max", "4");
 	parsed_last("[group gpu0 //a/b]\ncgroup = /x = y \n", "a/b", "cgroup", "/x = y");

@@ -92,6 +92,14 @@ expect 1 'group batch: capsm.max: "17": Invalid argument; write max or a number 
 	"$ctl" group set batch capsm.max=17
 expect 1 'group batch: gpu.priority: "100"' "a priority above 99" \
 	"$ctl" group set batch gpu.priority=100
+expect 0 "" "a limit of memory" "$ctl" group set batch memory.max=1536M
+expect 0 "memory.max            1610612736" "is shown in bytes" "$ctl" group show batch
+expect 1 'group batch: memory.max: "1.5G": Invalid argument; write max or a number of bytes' \
+	"a bad one" "$ctl" group set batch memory.max=1.5G
+expect 1 "it can only be read" "what is held is not set" "$ctl" group set batch memory.current=1
+expect 0 "0" "but read" "$ctl" group get batch memory.peak
+"$ctl" status | awk '$1 == "batch" { exit $7 != "0/1.5G" }'
+ok $? "the status has both"
 expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
 expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
 expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
@@ -130,7 +138,13 @@ expect 0 'gsched_device_info{device="gpu0",uuid="' "metrics of the devices" "$ct
 expect 0 'gsched_group_capsm_max{device="gpu0",group="batch"} 4' "of groups" "$ctl" metrics
 expect 0 'gsched_group_preemption_seconds_bucket{device="gpu0",group="batch",le="1.048576"} 0' \
 	"of their evictions" "$ctl" metrics
-! grep -q 'gsched_group_capsm_max{device="gpu0",group="/"}' "$OUT/out"
+grep -qF 'gsched_group_memory_limit_bytes{device="gpu0",group="batch"} 1610612736' "$OUT/out" &&
+	grep -qF 'gsched_group_memory_bytes{device="gpu0",group="batch"} 0' "$OUT/out" &&
+	grep -qF 'gsched_group_memory_peak_bytes{device="gpu0",group="batch"} 0' "$OUT/out" &&
+	grep -qF 'gsched_group_events_total{device="gpu0",group="batch",event="memory_max"} 0' \
+		"$OUT/out"
+ok $? "of their memory"
+! grep -q 'gsched_group_\(capsm_max\|memory_limit_bytes\){device="gpu0",group="/"}' "$OUT/out"
 ok $? "what has no limit has none"
 # samples of one name stand together, behind their type, and no sample comes twice
 awk '/^# TYPE / { bad += seen[$3]++; type = $3; kind = $4; n++; next } /^#/ { next }
@@ -203,7 +217,8 @@ ok $? "capsm.plan is none again"
 # lists
 expect 0 "" "group list" "$ctl" group list
 awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" { bad = 1 }
-	NR == 3 && ($1 != "batch" || $2 != 4 || $6 != 7 || $7 != "serving") { bad = 1 }
+	NR == 3 && ($1 != "batch" || $2 != 4 || $6 != 7 || $7 != "serving" || $9 != "1.5G" ||
+		$11 != 0) { bad = 1 }
 	END { exit bad || NR != 3 }' "$OUT/out"
 ok $? "has a line for each group"
 expect 0 "" "of another device" "$ctl" group list -d gpu1
@@ -211,7 +226,8 @@ grep -q '^other' "$OUT/out" && ! grep -q batch "$OUT/out"
 ok $? "it has other ones"
 expect 0 "" "group list -o json" "$ctl" group list -o json
 jq -e '.groups[1] | .path == "batch" and ."capsm.max" == "4" and ."gpu.band" == "serving" and
-	.clients == 0' "$OUT/out" >/dev/null
+	.clients == 0 and ."memory.max" == "1610612736" and ."memory.current" == "0" and
+	."memory.peak" == "0"' "$OUT/out" >/dev/null
 ok $? "says the same"
 expect 0 "" "device list" "$ctl" device list
 awk '{ print $1, $2 }' "$OUT/out" | cmp -s - <(printf 'DEVICE SMS\ngpu0 16\ngpu1 8\n')
@@ -254,7 +270,9 @@ completes "a device" "gpu0 gpu1" -d g
 completes "a device with =" "gpu0 gpu1" --device =
 completes "a device to set" "gpu0 gpu1" device set g
 completes "a file" "capsm.max= capsm.min= capsm.reserve=" group set batch gpu.weight = 3 caps
+completes "a limit of memory" "memory.max=" group set batch mem
 completes "a file to read" "gpu.stat" group get batch gpu.st
+completes "one of memory" "memory.current" group get batch memory.c
 completes "a value" "auto" device set mode = a
 completes "options" "--strict --socket=" run --s
 completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch \
@@ -314,10 +332,10 @@ ok $? "all are as before"
 # showconf, setconf
 "$ctl" group create batch/night
 "$ctl" group set batch/night capsm.max=1.5 capsm.min=0.25 capsm.reserve=0.5 cgroup=/some/where \
-	owner=1000 gpu.priority=0
+	owner=1000 gpu.priority=0 memory.max=2G
 expect 0 "[group gpu0 batch/night]" "showconf" "$ctl" showconf
 cp "$OUT/out" "$OUT/conf"
-grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" &&
+grep -q '^cgroup=/some/where$' "$OUT/conf" && grep -q '^memory.max=2147483648$' "$OUT/conf" && grep -q '^\[device gpu1\]$' "$OUT/conf" &&
 	! grep -q procs "$OUT/conf"
 ok $? "has the settings of all devices"
 # same NAME: all is as when the settings were printed
@@ -327,9 +345,9 @@ same() {
 }
 expect 0 "" "setconf of what is so" "$ctl" setconf "$OUT/conf"
 same "changes nothing"
-"$ctl" group set batch/night capsm.max=2 gpu.priority=99 cgroup= owner=5
+"$ctl" group set batch/night capsm.max=2 gpu.priority=99 cgroup= owner=5 memory.max=1
 "$ctl" group delete batch/night
-"$ctl" group set batch gpu.band= gpu.weight=1 gpu.latency_target_us=0
+"$ctl" group set batch gpu.band= gpu.weight=1 gpu.latency_target_us=0 memory.max=max
 "$ctl" device set policy=ffs switch_us=999
 "$ctl" -d gpu1 group set other gpu.weight=7
 expect 0 "" "setconf makes it again" "$ctl" setconf "$OUT/conf"

@@ -40,16 +40,18 @@ static size_t make_body(unsigned int type, uint8_t *body)
 					     "gpu.stat", "capsm.reserve", "mode", "policy",
 					     "switch_us", "max_overhead",
 					     "max_slowdown", "gpu.band",
-					     "gpu.latency_target_us", "nothing" };
+					     "gpu.latency_target_us", "memory.max",
+					     "memory.current", "nothing" };
 	static const char *const values[] = { "max", "4", "0", "1.5", "-1", "99", "", "/",
 					      "spatial", "temporal", "auto", "hpf", "ffs", "wfq",
-					      "srt", "corun", "x" };
+					      "srt", "corun", "1M", "1024T", "x" };
 	struct gsched_submit sub = task(rnd(4), 1 + rnd(3), 1 + rnd(1000));
 	struct gsched_complete com = { .size = sizeof(com), .slot = rnd(4), .seq = 1 + rnd(3),
 				       .ran_ns = odd_number() };
 	struct gsched_attach att = { .size = sizeof(att), .flags = rnd(8),
 				     .channel_group = rnd(3) };
-	struct gsched_report rep = { .size = sizeof(rep), .flags = rnd(4), .activity = rnd(3) };
+	struct gsched_report rep = { .size = sizeof(rep), .flags = rnd(GSCHED_REPORT__ALL + 2),
+				     .activity = rnd(3), .memory = (uint64_t)rnd(4) << 20 };
 	struct gsp_rewrite rew = { .size = sizeof(rew), .arch = 90, .image_size = rnd(200) };
 	struct gsp_group *group = (void *)body;
 
@@ -73,6 +75,8 @@ static size_t make_body(unsigned int type, uint8_t *body)
 			rep.activity = odd_number();
 			rep.slice_us = odd_number();
 			rep.slice_error = odd_number();
+			rep.memory = odd_number();
+			rep.__reserved = odd_number();
 		}
 		memcpy(body, &rep, sizeof(rep));
 		return sizeof(rep);

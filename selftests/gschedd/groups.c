@@ -17,7 +17,7 @@
 static void names(void)
 {
 	static const char *const bad[] = { "", "/", "a/", "/a", "a//b", ".", "..", "a/../b", "a b",
-					   "a\nb", "capsm.max", "x/procs" };
+					   "a\nb", "capsm.max", "x/memory.max", "x/procs" };
 	char path[256];
 	int err = 0, depth = 0;
 
@@ -369,10 +369,15 @@ static void other_user(void)
 	    group_call(GSP_GROUP_GET, "", "gpu.stat", NULL) != EPERM ||
 	    group_call(GSP_GROUP_GET, "b", "gpu.pressure", NULL) != EPERM ||
 	    group_call(GSP_GROUP_GET, "b", "gpu.events", NULL) != EPERM ||
-	    group_call(GSP_GROUP_GET, "b", "capsm.current", NULL) != EPERM)
+	    group_call(GSP_GROUP_GET, "b", "capsm.current", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "b", "memory.current", NULL) != EPERM ||
+	    group_call(GSP_GROUP_GET, "", "memory.peak", NULL) != EPERM)
 		_exit(18);	/* what others do now is not */
-	if (group_call(GSP_GROUP_GET, "own", "gpu.stat", NULL))
+	if (group_call(GSP_GROUP_GET, "own", "gpu.stat", NULL) ||
+	    group_call(GSP_GROUP_GET, "own", "memory.current", NULL))
 		_exit(19);
+	if (group_call(GSP_GROUP_SET, "own", "memory.max", "max") != EPERM)
+		_exit(20);
 }
 
 static void bound_user(void)

@@ -32,7 +32,8 @@ static void packets(void)
 	char c;
 
 	is(call(s, GSP_INFO, &info, sizeof(info)), 0, "INFO");
-	ok(info.features == (GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS) &&
+	ok(info.features == (GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE |
+				GSCHED_FEATURE_BANDS | GSCHED_FEATURE_MEMORY) &&
 	   info.devices == 1, "INFO tells the features and one device");
 	for (unsigned int i = 0; i < 4; i++) {
 		static const unsigned int types[] = { 0x07, 0x3f, GSP_MONITOR + 1, UINT32_MAX };
@@ -305,6 +306,21 @@ static void reporting(void)
 	req = ok_req;
 	req.size = 0;
 	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: size too small: EINVAL");
+	req = ok_req;
+	req.size = offsetof(struct gsched_report, __reserved);
+	is(call(c.s, GSP_REPORT, &req, req.size), EINVAL, "REPORT: without memory: EINVAL");
+	req = ok_req;
+	req.__reserved = 1;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EOPNOTSUPP,
+	   "REPORT: reserved field: EOPNOTSUPP");
+	req = ok_req;
+	req.flags = GSCHED_REPORT_ASKS;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL,
+	   "REPORT: asks for no memory: EINVAL");
+	req = ok_req;
+	req.memory = GSCHED_MEMORY_MAX + 1;
+	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL,
+	   "REPORT: more memory than there is: EINVAL");
 	send_req(c.s, GSP_REPORT, GSP_FLAG_ASYNC, 1, &ok_req, sizeof(ok_req), -1);
 	is(submit(&c, &sub), 0, "an ASYNC report has no reply");
 	detach(&c);

@@ -72,6 +72,7 @@ static bool all_there(void)
 {
 	return reads("", "capsm.max", "12\n") && reads("a", "capsm.max", "4.5\n") &&
 	       reads("a", "gpu.band", "red\n") && reads("a", "gpu.priority", "7\n") &&
+	       reads("a", "memory.max", "3221225472\n") && reads("c", "memory.max", "max\n") &&
 	       reads("a", "owner", "1234\n") && reads("a/b", "cgroup", "/no such/one\n") &&
 	       reads("a/b", "gpu.weight", "300\n") && reads("c", "capsm.max", "max\n");
 }
@@ -120,6 +121,7 @@ static void restarts(void)
 	group_call(GSP_GROUP_SET, "a", "capsm.max", "4.5");
 	group_call(GSP_GROUP_SET, "a", "gpu.band", "red");
 	group_call(GSP_GROUP_SET, "a", "gpu.priority", "7");
+	group_call(GSP_GROUP_SET, "a", "memory.max", "3G");
 	group_call(GSP_GROUP_SET, "a", "owner", "1234");
 	group_call(GSP_GROUP_SET, "a/b", "cgroup", "/no such/one");
 	group_call(GSP_GROUP_SET, "a/b", "gpu.weight", "300");

@@ -134,7 +134,7 @@ TEST_F(abi, features)
 
 	EXPECT_EQ(0, wrong(CONFIG, "docs/abi/configfs-gsched", "/sys/kernel/config/gsched"));
 	slurp(text, sizeof(text), CONFIG "/features");
-	EXPECT_STREQ("lease force bands", text);
+	EXPECT_STREQ("lease force bands memory", text);
 	EXPECT_EQ(-EACCES, put("lease", CONFIG "/features"));
 	/* a device's directory would be there, too */
 	EXPECT_EQ(-EEXIST, add_device(self->admin, "features",

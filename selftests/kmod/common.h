@@ -110,6 +110,17 @@ static inline int report_slice(int fd, unsigned int slice_us, unsigned int slice
 	return xioctl(fd, GSCHED_IOC_REPORT, &req);
 }
 
+static inline int report_memory(int fd, unsigned long long bytes, bool asks)
+{
+	struct gsched_report req = {
+		.size = sizeof(req),
+		.flags = GSCHED_REPORT_MEMORY | (asks ? GSCHED_REPORT_ASKS : 0),
+		.memory = bytes,
+	};
+
+	return xioctl(fd, GSCHED_IOC_REPORT, &req);
+}
+
 static inline struct gsched_submit task(unsigned int slot, unsigned int seq, unsigned int flags)
 {
 	return (struct gsched_submit) {

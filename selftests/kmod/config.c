@@ -55,6 +55,10 @@ TEST_F(config, directories)
 	EXPECT_EQ(0644, st.st_mode & 07777);
 	ASSERT_EQ(0, stat(ROOT "/a/b/capsm.current", &st));
 	EXPECT_EQ(0400, st.st_mode & 07777);
+	ASSERT_EQ(0, stat(ROOT "/a/b/memory.max", &st));
+	EXPECT_EQ(0644, st.st_mode & 07777);
+	ASSERT_EQ(0, stat(ROOT "/a/b/memory.current", &st));
+	EXPECT_EQ(0400, st.st_mode & 07777);
 	ASSERT_EQ(0, stat(ROOT "/a/b/gpu.pressure", &st));
 	EXPECT_EQ(0400, st.st_mode & 07777);
 	ASSERT_EQ(0, stat(SYSFS "/" DEV_NAME "/events", &st));
@@ -106,6 +110,14 @@ TEST_F(config, good_values)
 		{ "gpu.priority", "99\n", "99" },
 		{ "gpu.latency_target_us", "10000000", "10000000" },
 		{ "gpu.latency_target_us", "0\n", "0" },
+		{ "memory.max", "0", "0" },
+		{ "memory.max", "4096\n", "4096" },
+		{ "memory.max", "4K", "4096" },
+		{ "memory.max", "3M\n", "3145728" },
+		{ "memory.max", "2G", "2147483648" },
+		{ "memory.max", "1024T", "1125899906842624" },
+		{ "memory.max", "1125899906842624", "1125899906842624" },
+		{ "memory.max", "max\n", "max" },
 		{ "gpu.band", "red-1_x\n", "red-1_x" },
 		{ "gpu.band", "abcdefghijklmnopqrstuvwxyz01234",
 		  "abcdefghijklmnopqrstuvwxyz01234" },
@@ -132,10 +144,14 @@ TEST_F(config, bad_values_keep_the_old_one)
 		{ "gpu.weight", "0" }, { "gpu.weight", "1.5" },
 		{ "gpu.priority", "100" }, { "gpu.priority", "max" }, { "gpu.weight", "max" },
 		{ "gpu.latency_target_us", "10000001" }, { "gpu.latency_target_us", "max" },
+		{ "memory.max", "K" }, { "memory.max", "4P" }, { "memory.max", "4KB" },
+		{ "memory.max", "4 K" }, { "memory.max", "4KK" }, { "memory.max", "1.5G" },
+		{ "memory.max", "1025T" }, { "memory.max", "1048577G" }, { "memory.max", "auto" },
+		{ "memory.max", "1125899906842625" }, { "memory.max", "18014398509481985K" },
 	};
 	static const char *const files[] = {
 		"capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority",
-		"gpu.latency_target_us",
+		"gpu.latency_target_us", "memory.max",
 	};
 	unsigned int i, j;
 	char before[64];
@@ -211,6 +227,8 @@ TEST_F(config, read_only_files)
 {
 	/* root passes the mode bits; configfs refuses the write itself, or the core does */
 	EXPECT_GT(0, put("1", ROOT "/a/capsm.current"));
+	EXPECT_GT(0, put("1", ROOT "/a/memory.current"));
+	EXPECT_GT(0, put("1", ROOT "/a/memory.peak"));
 	EXPECT_GT(0, put("1", ROOT "/a/gpu.stat"));
 	EXPECT_GT(slurp(self->text, sizeof(self->text), ROOT "/a/gpu.stat"), 0);
 	EXPECT_GE(stat_of(self->text, "grants"), 0);
@@ -220,7 +238,8 @@ TEST_F(config, read_only_files)
 		     "full avg10=0.00 avg60=0.00 avg300=0.00 total=0", self->text);
 	EXPECT_GT(0, put("1", ROOT "/a/gpu.events"));
 	slurp(self->text, sizeof(self->text), ROOT "/a/gpu.events");
-	EXPECT_STREQ("evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0", self->text);
+	EXPECT_STREQ("evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0\n"
+		     "memory_max 0", self->text);
 }
 
 static int nobody_writes(void *arg)
@@ -239,6 +258,7 @@ TEST_F(config, other_peoples_groups)
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/capsm.max"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/procs"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/gpu.band"));
+	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, ROOT "/a/memory.max"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, SYSFS "/" DEV_NAME "/switch_us"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_writes, SYSFS "/" DEV_NAME "/mode"));
 	EXPECT_EQ(-EACCES, as_nobody(nobody_makes, NULL));
@@ -858,7 +878,8 @@ TEST_F(config, pressure_and_events)
 	char text[256];
 
 	slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/events");
-	EXPECT_STREQ("evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0", text);
+	EXPECT_STREQ("evictions 0\nthrottled 0\ngated 0\noverdue 0\nlate 0\nrefused 0\n"
+		     "memory_max 0", text);
 	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &req));
 	ASSERT_EQ(0, put("0", ROOT "/a/b/procs"));
 	ASSERT_EQ(0, attach_as(self->fd, GSCHED_ATTACH_MPS, &req));

@@ -49,8 +49,8 @@ struct program {
 static const char *const groups[] = { "a", "a/b", "a/b/c", "b", "c", "x y" };
 static const char *const group_files[] = {
 	"capsm.max", "capsm.min", "capsm.reserve", "gpu.band", "gpu.weight", "gpu.priority",
-	"gpu.latency_target_us", "cgroup", "procs", "owner", "capsm.current", "gpu.stat",
-	"gpu.pressure", "gpu.events", "nothing",
+	"gpu.latency_target_us", "memory.max", "cgroup", "procs", "owner", "capsm.current",
+	"gpu.stat", "gpu.pressure", "gpu.events", "memory.current", "memory.peak", "nothing",
 };
 static const char *const device_files[] = {
 	"mode", "policy", "plan", "switch_us", "max_overhead", "max_slowdown", "clients_max",
@@ -62,7 +62,7 @@ static const char *const values[] = {
 	"max", "auto", "0", "1", "0.001", "0.25", "1.5", "4", "15.999", "16", "17", "100", "99",
 	"10000000", "-1", "\n", "", "spatial", "temporal", "hpf", "ffs", "wfq", "srt", "corun",
 	"plan", "red", "blue", "/", "1000 a=4 a/b=2", "60000 b=16", "some 100000 1000000",
-	"full 1 1", "99999999999999999999", "1e3", "a b", "x",
+	"full 1 1", "99999999999999999999", "1e3", "a b", "x", "1M", "7K", "1024T", "1025T",
 };
 /* what fields are compared with, and what wraps */
 static const unsigned int numbers[] = {
@@ -405,12 +405,14 @@ static void execute(const struct op *op)
 	int fd = *at;
 	struct gsched_report report = {
 		.size = stated_size(op->arg[1] + 1, sizeof(report)),
-		.flags = op->arg[2] % 18,
+		.flags = op->arg[2] % (GSCHED_REPORT__ALL + 2),
 		.activity = op->arg[3] % 4,
 		.slice_us = op->arg[4],
 		.slice_error = op->arg[5] % 3,
 		.prioritised = op->arg[1] % 3,
 		.block_us = op->arg[5],
+		.__reserved = op->arg[3] == 88,
+		.memory = (uint64_t)op->arg[4] << (op->arg[5] % 33),
 	};
 	struct gsched_complete done = {
 		.size = stated_size(op->arg[4] + 1, sizeof(done)),
@@ -614,6 +616,8 @@ static const char *leftovers(void)
 		return "a client is left";
 	if (slurp(text, sizeof(text), ROOT "/capsm.current") < 0 || strcmp(text, "0"))
 		return "capacity is in use";
+	if (slurp(text, sizeof(text), ROOT "/memory.current") < 0 || strcmp(text, "0"))
+		return "memory is in use";
 	return NULL;
 }
 

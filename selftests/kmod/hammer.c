@@ -29,6 +29,7 @@ static void use(int fd, unsigned int *seed)
 			break;
 		report_activity(fd, rand_r(seed) % 3);
 		report_slice(fd, rand_r(seed) % 3000, rand_r(seed) % 4 ? 0 : EIO);
+		report_memory(fd, (rand_r(seed) % 8ULL) << 20, rand_r(seed) & 1);
 		complete(fd, (slot + rand_r(seed) % 8) % GSCHED_SLOTS, i + 1);
 	}
 }
@@ -116,6 +117,8 @@ static void *writer(void *arg)
 		put(rand_r(&seed) & 1 ? "100" : "190", SYSFS "/" DEV_NAME "/switch_us");
 		put(rand_r(&seed) & 1 ? "500" : "0", ROOT "/%s",
 		    rand_r(&seed) & 1 ? "gpu.latency_target_us" : "a/gpu.latency_target_us");
+		put(rand_r(&seed) & 1 ? "16M" : "max", ROOT "/%s",
+		    rand_r(&seed) & 1 ? "memory.max" : "a/memory.max");
 		put(rand_r(&seed) & 1 ? "10" : "0", ROOT "/a/%s",
 		    rand_r(&seed) & 1 ? "gpu.priority" : "b/gpu.priority");
 		put(rand_r(&seed) & 1 ? "red" : "\n", ROOT "/%s",
@@ -280,6 +283,8 @@ TEST_F_TIMEOUT(hammer, everything_at_once, 600)
 	EXPECT_EQ(1, stat_of(text, "clients"));
 	EXPECT_EQ(0, stat_of(text, "adopted"));
 	slurp(text, sizeof(text), ROOT "/capsm.current");
+	EXPECT_STREQ("0", text);
+	slurp(text, sizeof(text), ROOT "/memory.current");
 	EXPECT_STREQ("0", text);
 	put("max", ROOT "/capsm.max");
 	put("auto", SYSFS "/" DEV_NAME "/mode");

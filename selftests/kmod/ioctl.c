@@ -65,7 +65,8 @@ TEST_F(call, info)
 	ASSERT_NE(MAP_FAILED, fixed);
 	ASSERT_EQ(0, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	EXPECT_EQ(1, req.devices);
-	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS, req.features);
+	EXPECT_EQ(GSCHED_FEATURE_LEASE | GSCHED_FEATURE_FORCE | GSCHED_FEATURE_BANDS |
+		  GSCHED_FEATURE_MEMORY, req.features);
 	req.flags = 1;
 	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_INFO, &req));
 	req.flags = 0;
@@ -335,6 +336,19 @@ TEST_F(call, report_bad_input)
 	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
 	req = good;
 	req.slice_error = 4096;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req = good;
+	req.__reserved = 1;
+	EXPECT_EQ(-EOPNOTSUPP, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req = good;
+	req.flags = GSCHED_REPORT_ASKS;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	req = good;
+	req.memory = GSCHED_MEMORY_MAX + 1;
+	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	/* the call had no more than that once */
+	req = good;
+	req.size = offsetof(struct gsched_report, __reserved);
 	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
 	/* and the good one still goes, also with the largest numbers there are */
 	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_REPORT, &good));

@@ -34,7 +34,8 @@ static struct state before, after;
 
 static const char *const group_files[] = {
 	"capsm.max", "capsm.min", "capsm.reserve", "gpu.weight", "gpu.priority", "gpu.band",
-	"gpu.latency_target_us", "procs", "cgroup", "owner", "capsm.current", "capsm.plan",
+	"gpu.latency_target_us", "memory.max", "procs", "cgroup", "owner", "capsm.current",
+	"capsm.plan", "memory.current", "memory.peak",
 };
 
 static const char *const device_files[] = {
@@ -157,6 +158,7 @@ static int report(int fd)
 	struct gsched_report req = {
 		.size = sizeof(req), .flags = GSCHED_REPORT__ALL, .slice_us = 2048,
 		.activity = GSCHED_ACTIVITY_BUSY, .prioritised = 1, .block_us = 100,
+		.memory = 5 << 20,
 	};
 
 	return xioctl(fd, GSCHED_IOC_REPORT, &req);
@@ -169,6 +171,7 @@ FIXTURE_SETUP(refused)
 		{ ROOT "/a/capsm.max", "12.5" }, { ROOT "/a/capsm.min", "2" },
 		{ ROOT "/a/capsm.reserve", "1" }, { ROOT "/a/gpu.weight", "300" },
 		{ ROOT "/a/gpu.priority", "7" }, { ROOT "/a/gpu.latency_target_us", "9000000" },
+		{ ROOT "/memory.max", "1T" }, { ROOT "/a/memory.max", "9M" },
 		{ ROOT "/a/gpu.band", "red" }, { ROOT "/a/cgroup", "/gsched-test" },
 		{ ROOT "/a/owner", "65534" }, { ROOT "/a/procs", "0" },
 		{ ROOT "/a/b/owner", "65533" }, { ROOT "/a/b/cgroup", "/gsched-test/deep" },
@@ -247,9 +250,10 @@ TEST_F_TIMEOUT(refused, numbers, 300)
 	static const char *const files[] = {
 		ROOT "/capsm.max", ROOT "/capsm.min", ROOT "/gpu.weight", ROOT "/a/capsm.max",
 		ROOT "/a/capsm.min", ROOT "/a/capsm.reserve", ROOT "/a/gpu.weight",
-		ROOT "/a/gpu.priority", ROOT "/a/gpu.latency_target_us", ROOT "/a/owner",
-		DEVICE "/switch_us", DEVICE "/max_overhead", DEVICE "/max_slowdown",
-		DEVICE "/clients_max", "@capsm.max", "@gpu.weight", "@gpu.priority",
+		ROOT "/a/gpu.priority", ROOT "/a/gpu.latency_target_us", ROOT "/memory.max",
+		ROOT "/a/memory.max", ROOT "/a/owner", DEVICE "/switch_us", DEVICE "/max_overhead",
+		DEVICE "/max_slowdown", DEVICE "/clients_max", "@capsm.max", "@gpu.weight",
+		"@gpu.priority",
 	};
 	unsigned int i, j;
 
@@ -274,6 +278,12 @@ TEST_F_TIMEOUT(refused, values, 300)
 		{ ROOT "/a/gpu.priority", "max", EINVAL },
 		{ ROOT "/a/gpu.latency_target_us", "10000001", EINVAL },
 		{ ROOT "/a/gpu.latency_target_us", "max", EINVAL },
+		{ ROOT "/a/memory.max", "K", EINVAL }, { ROOT "/a/memory.max", "4P", EINVAL },
+		{ ROOT "/a/memory.max", "4KB", EINVAL }, { ROOT "/a/memory.max", "1.5G", EINVAL },
+		{ ROOT "/a/memory.max", "1025T", EINVAL },
+		{ ROOT "/a/memory.max", "1125899906842625", EINVAL },
+		{ ROOT "/a/memory.max", "18014398509481985K", EINVAL },
+		{ ROOT "/a/memory.max", "auto", EINVAL },
 		{ ROOT "/a/gpu.band", "Red", EINVAL }, { ROOT "/a/gpu.band", "a b", EINVAL },
 		{ ROOT "/a/gpu.band", "a/b", EINVAL }, { ROOT "/a/gpu.band", "a\n\n", EINVAL },
 		{ ROOT "/a/gpu.band", "abcdefghijklmnopqrstuvwxyz012345", EINVAL },
@@ -358,8 +368,8 @@ TEST_F_TIMEOUT(refused, shapes, 300)
 		{ ROOT "/a/capsm.max", "3" }, { ROOT "/a/capsm.min", "3" },
 		{ ROOT "/a/capsm.reserve", "3" }, { ROOT "/a/gpu.weight", "3" },
 		{ ROOT "/a/gpu.priority", "3" }, { ROOT "/a/gpu.band", "red" },
-		{ ROOT "/a/gpu.latency_target_us", "3" }, { ROOT "/a/procs", "0" },
-		{ ROOT "/a/cgroup", "/" }, { ROOT "/a/owner", "3" },
+		{ ROOT "/a/gpu.latency_target_us", "3" }, { ROOT "/a/memory.max", "3G" },
+		{ ROOT "/a/procs", "0" }, { ROOT "/a/cgroup", "/" }, { ROOT "/a/owner", "3" },
 		{ DEVICE "/mode", "temporal" }, { DEVICE "/policy", "hpf" },
 		{ DEVICE "/plan", "500 a=3" }, { DEVICE "/switch_us", "400" },
 		{ DEVICE "/max_overhead", "80" }, { DEVICE "/max_slowdown", "400" },
@@ -393,7 +403,8 @@ TEST_F(refused, read_only_files)
 	static const char *const files[] = {
 		CONFIG "/features", ROOT "/a/capsm.current", ROOT "/a/capsm.plan",
 		ROOT "/a/gpu.stat", ROOT "/a/gpu.pressure", ROOT "/a/gpu.events",
-		ROOT "/a/gpu.preemption", DEVICE "/uuid", DEVICE "/sms", DEVICE "/mode_current",
+		ROOT "/a/gpu.preemption", ROOT "/a/memory.current", ROOT "/a/memory.peak",
+		DEVICE "/uuid", DEVICE "/sms", DEVICE "/mode_current",
 		DEVICE "/policy_fault", DEVICE "/stat", DEVICE "/events", "@comm", "@group",
 		"@lease", "@usage", "@preemption", "@managed", "@unmanaged", "@resumable", "@wings",
 		"@band", "@passed", "@held_ns", "@paced_ns", "@why",
@@ -451,7 +462,8 @@ TEST_F(refused, rights)
 		{ ROOT "/a/capsm.max", EACCES }, { ROOT "/a/capsm.min", EACCES },
 		{ ROOT "/a/capsm.reserve", EACCES }, { ROOT "/a/gpu.weight", EACCES },
 		{ ROOT "/a/gpu.priority", EACCES }, { ROOT "/a/gpu.band", EACCES },
-		{ ROOT "/a/gpu.latency_target_us", EACCES }, { ROOT "/a/cgroup", EACCES },
+		{ ROOT "/a/gpu.latency_target_us", EACCES }, { ROOT "/a/memory.max", EACCES },
+		{ ROOT "/a/cgroup", EACCES },
 		{ ROOT "/a/owner", EACCES }, { ROOT "/a/procs", EPERM }, { ROOT "/procs", EACCES },
 		{ DEVICE "/mode", EACCES }, { DEVICE "/policy", EACCES },
 		{ DEVICE "/plan", EACCES }, { DEVICE "/switch_us", EACCES },
@@ -578,7 +590,7 @@ TEST_F(refused, calls_of_a_client)
 	struct gsched_complete done = { .size = sizeof(done), .slot = SLOT, .seq = SEQ };
 	struct gsched_report tell = {
 		.size = sizeof(tell), .flags = GSCHED_REPORT__ALL, .slice_us = 35,
-		.slice_error = 5, .block_us = 77,
+		.slice_error = 5, .block_us = 77, .memory = 6 << 20,
 	};
 
 	FIELD(self->other, GSCHED_IOC_ATTACH, join, flags, 0, ENOENT);
@@ -609,6 +621,11 @@ TEST_F(refused, calls_of_a_client)
 	FIELD(self->fd, GSCHED_IOC_REPORT, tell, activity, GSCHED_ACTIVITY_BUSY + 1, EINVAL);
 	FIELD(self->fd, GSCHED_IOC_REPORT, tell, slice_error, 4096, EINVAL);
 	FIELD(self->fd, GSCHED_IOC_REPORT, tell, prioritised, 2, EINVAL);
+	FIELD(self->fd, GSCHED_IOC_REPORT, tell, __reserved, 1, EOPNOTSUPP);
+	FIELD(self->fd, GSCHED_IOC_REPORT, tell, flags, GSCHED_REPORT_ASKS, EINVAL);
+	FIELD(self->fd, GSCHED_IOC_REPORT, tell, memory, GSCHED_MEMORY_MAX + 1, EINVAL);
+	FIELD(self->fd, GSCHED_IOC_REPORT, tell, memory, ~0ULL, EINVAL);
+	FIELD(self->fd, GSCHED_IOC_REPORT, tell, memory, (9 << 20) + 1, EDQUOT);
 	/* and all of that is good without the wrong field */
 	EXPECT_EQ(0, xioctl(self->fd, GSCHED_IOC_REPORT, &tell));
 	EXPECT_EQ(0, xioctl(self->fd, GSCHED_IOC_SUBMIT, &task));

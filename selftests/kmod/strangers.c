@@ -126,7 +126,7 @@ static int onlooker(int from, int to)
 				 "max_overhead max_slowdown clients_max uevent "));
 	tell(to, readable_beyond(ROOT "/a",
 				 " capsm.max capsm.min capsm.reserve gpu.weight gpu.priority "
-				 "gpu.latency_target_us gpu.band procs cgroup owner "));
+				 "gpu.latency_target_us gpu.band memory.max procs cgroup owner "));
 	tell(to, slurp(text, sizeof(text), DEBUGFS "/" DEV_NAME "/bands"));
 	tell(to, slurp(text, sizeof(text), SYSFS "/" DEV_NAME "/stat"));
 	tell(to, slurp(text, sizeof(text), ROOT "/a/gpu.stat"));

@@ -69,7 +69,7 @@ static int complete(struct gsched *g, struct gsched_complete *req)
 	return 0;
 }
 
-static int report(struct gsched *g, struct gsched_report *req)
+static int report(struct gsched *g, struct gsched_report *req, bool wait)
 {
 	return 0;
 }

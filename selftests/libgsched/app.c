@@ -856,9 +856,11 @@ static _Atomic bool first_done;
 
 static void *first_call(void *arg)
 {
+	CUcontext own;
 	CUstream s;
 
-	DO(cuCtxSetCurrent(ctx));
+	DO(cuDevicePrimaryCtxRetain(&own, dev));
+	DO(cuCtxSetCurrent(own));
 	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	first_done = true;
 	DO(cuStreamDestroy(s));
@@ -881,6 +883,7 @@ static void *launches_beside(void *arg)
 
 	if (read(0, &c, 1) != 1)
 		exit(1);
+	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
 	DO(cuCtxSetCurrent(ctx));
 	p = buffer(BLOCKS * THREADS);
 	do {
@@ -906,13 +909,13 @@ static void attaching(void)
 
 	DO(cuLibraryLoadData(&lib, image, NULL, NULL, 0, NULL, NULL, 0));
 	DO(cuLibraryGetKernel(&kernel, lib, "work"));
-	DO(cuDevicePrimaryCtxRetain(&ctx, dev));
 	pthread_create(&first, NULL, first_call, NULL);
 	pthread_create(&other, NULL, launches_beside, kernel);
 	pthread_join(first, NULL);
 	pthread_join(other, NULL);
 	DO(cuCtxSetCurrent(ctx));
 	DO(cuLibraryUnload(lib));
+	DO(cuDevicePrimaryCtxRelease(dev));
 	DO(cuDevicePrimaryCtxRelease(dev));
 }
 

@@ -186,6 +186,9 @@ static void serve(struct fake *f, int fd, char *buf, size_t len, int *fds, unsig
 		f->cancels += f->last_complete.flags == GSCHED_COMPLETE_CANCEL;
 		break;
 	case GSP_REPORT:
+		/* what it says of memory it says unasked */
+		if (((struct gsched_report *)body)->flags == GSCHED_REPORT_MEMORY)
+			break;
 		f->last_report = *(struct gsched_report *)body;
 		f->reports++;
 		if (f->last_report.flags & GSCHED_REPORT_BLOCKS) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent blocks share slice interposer accounting modules loads streams symbols opened asan temporal stopped devices bands)
+LG_TESTS := $(addprefix $(B)/test/libgsched/,client events tune code slots pass agent blocks share slice held interposer accounting modules loads streams symbols opened asan temporal stopped devices bands memory)
 # bands waits for many programs: two minutes
 FAST_TESTS += $(filter-out %/bands,$(LG_TESTS))
 TESTS += $(LG_TESTS)
@@ -47,12 +47,12 @@ $(B)/test/libgsched/libfake-rm.so: $(call objs,selftests/libgsched/fake-rm.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(B)/test/libgsched/slice: $(call objs,selftests/libgsched/slice.c) $(SLICE_OBJS) $(B)/test/libgsched/libfake-rm.so
+$(addprefix $(B)/test/libgsched/,slice held): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(SLICE_OBJS) $(B)/test/libgsched/libfake-rm.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -Wl,--export-dynamic -o $@ $(filter %.o,$^) -L$(@D) -lfake-rm -Wl,-rpath,'$$ORIGIN' -ldl -lpthread
 
 # Programs that know nothing of gsched
-$(addprefix $(B)/test/libgsched/,app loads-app streams-app devices-app): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
+$(addprefix $(B)/test/libgsched/,app loads-app streams-app devices-app memory-app): $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(B)/vgpu/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/vgpu -l:libcuda.so.1 -Wl,--allow-shlib-undefined -lpthread
 
@@ -66,7 +66,7 @@ $(B)/test/libgsched/libbare.so: $(call objs,selftests/libgsched/bare.c)
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
 
-$(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c opened.c)): CPPFLAGS += -DBUILD='"$(B)"'
+$(call objs,$(addprefix selftests/libgsched/,interposer.c managed.c modules.c loads.c streams.c run.c temporal.c stopped.c devices.c bands.c memory.c opened.c)): CPPFLAGS += -DBUILD='"$(B)"'
 LG_MANAGED := $(call objs,selftests/libgsched/managed.c) $(LG_ARBITER) $(LG_REWRITER) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/lib/libgsr.a
 $(addprefix $(B)/test/libgsched/,interposer accounting modules): $(B)/test/libgsched/%: \
 		$(B)/obj/selftests/libgsched/%.o $(LG_MANAGED) $(B)/lib/gsched/libcuda.so.1
@@ -90,6 +90,11 @@ $(B)/test/libgsched/%: $(B)/obj/selftests/libgsched/%.o $(LG_RUN) $(LIBGSCHED_OB
 $(B)/test/libgsched/devices: $(call objs,selftests/libgsched/devices.c) $(LG_RUN) $(LIBGSCHED_OBJS) \
 		$(addprefix $(B)/test/libgsched/,app devices-app) $(B)/lib/gsched/libcuda.so.1 \
 		$(addprefix $(B)/bin/,gschedd gschedctl) $(B)/vgpu/libvgpu-rm.so
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
+
+$(B)/test/libgsched/memory: $(call objs,selftests/libgsched/memory.c) $(LG_RUN) $(LIBGSCHED_OBJS) $(B)/test/libgsched/memory-app \
+		$(B)/lib/gsched/libcuda.so.1 $(addprefix $(B)/bin/,gschedd gschedctl) $(B)/vgpu/libvgpu-rm.so
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcjson -lpthread
 

@@ -16,7 +16,7 @@
  *    zero, or a reserved tier; ENOENT no such device; EBUSY already attached, or the slot is in
  *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; ENOSPC the
  *    device has as many clients as it takes; EDQUOT the user has half of the places that others
- *    leave; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
+ *    leave, or a memory.max would be exceeded; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
  *    ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has
  *    changed. EAGAIN is of read(2) only.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity
@@ -53,6 +53,7 @@
 #define GSCHED_FEATURE_LEASE	(1ULL << 0)	/* the lease word is used */
 #define GSCHED_FEATURE_FORCE	(1ULL << 1)	/* GSCHED_DEVICE_DEL_FORCE */
 #define GSCHED_FEATURE_BANDS	(1ULL << 2)	/* channel groups, time slices, turns */
+#define GSCHED_FEATURE_MEMORY	(1ULL << 3)	/* memory.max and GSCHED_REPORT_MEMORY */
 
 /**
  * struct gsched_info - what this arbiter can do
@@ -266,11 +267,20 @@ struct gsched_complete {
 #define GSCHED_REPORT_SLICE	(1U << 1)
 #define GSCHED_REPORT_STREAMS	(1U << 2)
 #define GSCHED_REPORT_BLOCKS	(1U << 3)
+#define GSCHED_REPORT_MEMORY	(1U << 4)
+/*
+ * with GSCHED_REPORT_MEMORY: it is going to allocate so much. EDQUOT if it held more then than a
+ * memory.max allows, and no more than it does: nothing is reported
+ */
+#define GSCHED_REPORT_ASKS	(1U << 5)
 #define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | \
-				 GSCHED_REPORT_STREAMS | GSCHED_REPORT_BLOCKS)
+				 GSCHED_REPORT_STREAMS | GSCHED_REPORT_BLOCKS | \
+				 GSCHED_REPORT_MEMORY | GSCHED_REPORT_ASKS)
+
+#define GSCHED_MEMORY_MAX	(1ULL << 50)	/* bytes, more than any client holds */
 
 /**
- * struct gsched_report - what the client sees of its band
+ * struct gsched_report - what the client sees of its band, and the memory it holds
  * @size: sizeof(struct gsched_report)
  * @flags: GSCHED_REPORT_*
  * @activity: GSCHED_ACTIVITY_*; to be told at changes while GSCHED_ARB_REPORT is set, at other
@@ -284,6 +294,12 @@ struct gsched_complete {
  * @block_us: thread blocks that take longer had at most a 64th of its kernels' time lately; 0 not
  *	known. To be told at changes while GSCHED_ARB_TIMED is set; without it the last one is
  *	forgotten
+ * @__reserved: must be 0
+ * @memory: bytes of the device's memory that it holds in all its contexts: at most
+ *	GSCHED_MEMORY_MAX. To be told at changes; while GSCHED_ARB_LIMITED is set to be asked for
+ *	before
+ * @memory_max: out: least memory.max of its group and those above; U64_MAX: none
+ * @memory_room: out: how much more it may allocate under these limits; U64_MAX: no limit
  */
 struct gsched_report {
 	__u32 size;
@@ -293,6 +309,10 @@ struct gsched_report {
 	__u32 slice_error;
 	__u32 prioritised;
 	__u32 block_us;
+	__u32 __reserved;
+	__aligned_u64 memory;
+	__aligned_u64 memory_max;
+	__aligned_u64 memory_room;
 };
 
 /* struct gsched_event.type */
@@ -390,6 +410,8 @@ struct gsched_event {
  * GSCHED_LEASE_NOTIFY submit behind the launch, and tell few times
  */
 #define GSCHED_ARB_HELD		(1U << 10)
+/* its group or one above has a memory.max: ask before device memory is allocated */
+#define GSCHED_ARB_LIMITED	(1U << 11)
 
 /* struct gsched_arb_header.share: all of the device's time */
 #define GSCHED_SHARE_ALL	(1U << 20)

@@ -115,8 +115,10 @@ bool gi_client_reconnect(struct gi_client *c)
 	pthread_mutex_unlock(&gi_lock);
 	pthread_mutex_unlock(&c->lock);
 	gsched_close(good ? old : g);
-	if (good)
+	if (good) {
+		gi_memory_attached(c, false);
 		gi_debug("managed again");
+	}
 	return good;
 }
 
@@ -253,6 +255,7 @@ void gi_client_add(struct gi_client *c)
 	gi_store(p, c->next);
 	c->next = clients;
 	gi_store(&clients, c);
+	gi_memory_attached(c, true);
 }
 
 bool gi_client_awaited(CUdevice dev)

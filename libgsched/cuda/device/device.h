@@ -110,6 +110,7 @@ struct gi_client {
 	CUuuid gpu;			/* UUID of the GPU; differs from @uuid for a MIG device */
 	unsigned int sms, arch;
 	size_t memory;			/* of the device */
+	_Atomic bool no_room;		/* memory.max has none for its first context */
 	/* shared memory of an SM, and the reserved part per block */
 	int sm_shared, reserved;
 	/* at most per SM, as configured; 0: as many as are fastest */
@@ -252,6 +253,24 @@ void gi_ctx_unregister(struct gi_ctx *cx);
 /* Removes it from the table; both locks held. */
 void gi_ctx_forget(struct gi_ctx *cx);
 void gi_context_reset(void);				/* after fork */
+
+/* ---- memory.c ---- */
+
+int gi_memory_changed(const uint8_t uuid[16], uint64_t bytes, bool asks); /* libgsched/memory.h */
+/* The client has an arbiter, the @first or another one: tell it what the process holds. */
+void gi_memory_attached(struct gi_client *c, bool first);
+/* Attaches, if nothing on its device has. false: destroy the context, which has just been made. */
+bool gi_memory_admits(CUcontext context);
+/* The least memory.max that holds, and what it leaves. false: none does. */
+bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room);
+/* cuMemAllocManaged() in the current context */
+CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsigned int flags);
+struct managed;
+/* Bracket cuMemFree(). NULL: not managed memory */
+struct managed *gi_managed_freeing(CUdeviceptr p);
+void gi_managed_freed(struct managed *m, bool freed);
+void gi_managed_forget(CUcontext context);		/* it ends, and its memory with it */
+void gi_memory_reset(void);				/* after fork */
 
 /* ---- dispatch.c ---- */
 

@@ -458,6 +458,42 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green)
 	return gi_real.cuGreenCtxDestroy(green);
 }
 
+static CUresult admit(CUcontext *context, CUresult rc)
+{
+	if (rc || !context || gi_memory_admits(*context))
+		return rc;
+	gi_ctx_ending(*context);
+	gi_real.cuCtxDestroy_v2(*context);
+	*context = NULL;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice dev)
+{
+	GI_ENTER();
+	return admit(context, gi_real.cuCtxCreate(context, flags, dev));
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice dev)
+{
+	GI_ENTER();
+	return admit(context, gi_real.cuCtxCreate_v2(context, flags, dev));
+}
+
+CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params, int n, unsigned int flags,
+			CUdevice dev)
+{
+	GI_ENTER();
+	return admit(context, gi_real.cuCtxCreate_v3(context, params, n, flags, dev));
+}
+
+CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
+			CUdevice dev)
+{
+	GI_ENTER();
+	return admit(context, gi_real.cuCtxCreate_v4(context, params, flags, dev));
+}
+
 CUresult cuCtxDestroy(CUcontext context)
 {
 	GI_ENTER();
@@ -479,17 +515,6 @@ CUresult cuCtxDetach(CUcontext context)
 	return gi_real.cuCtxDetach(context);
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev)
-{
-	CUresult rc;
-
-	GI_ENTER();
-	rc = gi_real.cuDevicePrimaryCtxRetain(context, dev);
-	if (!rc)
-		gi_primary_retained(dev, *context);
-	return rc;
-}
-
 static CUresult primary_gone(CUdevice dev, bool reset, CUresult (*call)(CUdevice))
 {
 	bool ending;
@@ -501,6 +526,22 @@ static CUresult primary_gone(CUdevice dev, bool reset, CUresult (*call)(CUdevice
 	if (ending)
 		gi_primary_ended(dev);
 	return rc;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev)
+{
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuDevicePrimaryCtxRetain(context, dev);
+	if (rc)
+		return rc;
+	gi_primary_retained(dev, *context);
+	if (gi_memory_admits(*context))
+		return CUDA_SUCCESS;
+	primary_gone(dev, false, gi_real.cuDevicePrimaryCtxRelease_v2);
+	*context = NULL;
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev)

@@ -17,12 +17,55 @@
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
 	struct gi_waiting w;
+	struct managed *m;
 	CUresult rc;
 
 	GI_ENTER();
+	m = gi_managed_freeing(p);
 	gi_wait_begin_memory(&w, p);
 	rc = gi_real.cuMemFree_v2(p);
 	gi_wait_end(&w);
+	gi_managed_freed(m, !rc);
+	return rc;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *p, size_t size, unsigned int flags)
+{
+	GI_ENTER();
+	return gi_managed_alloc(gi_current(), p, size, flags);
+}
+
+/* What a memory.max leaves is all there is. */
+CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
+{
+	struct gi_ctx *cx;
+	uint64_t most, room;
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuMemGetInfo_v2(left, total);
+	cx = rc ? NULL : gi_current();
+	if (!cx || !gi_memory_limits(cx->client, &most, &room))
+		return rc;
+	if (left && *left > room)
+		*left = room;
+	if (total && *total > most)
+		*total = most;
+	return rc;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *total, CUdevice dev)
+{
+	struct gi_client *c;
+	uint64_t most, room;
+	CUresult rc;
+
+	GI_ENTER();
+	rc = gi_real.cuDeviceTotalMem_v2(total, dev);
+	for (c = rc ? NULL : gi_client_next(NULL); c && c->dev != dev; c = gi_client_next(c))
+		;
+	if (c && gi_memory_limits(c, &most, &room) && *total > most)
+		*total = most;
 	return rc;
 }
 

@@ -93,6 +93,7 @@ static void tear_down_context(struct gi_ctx *cx)
 		pthread_mutex_unlock(&c->lock);
 	if (entered)
 		gi_save_release(cx);
+	gi_managed_forget(cx->handle);
 	if (shared) {
 		/* the driver waits here for other contexts' tasks, which may need wings */
 		gi_ctx_unregister(cx);

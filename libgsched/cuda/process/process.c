@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "libgsched/memory.h"
 #include "libgsched/slice.h"
 #include "libgsched/transport.h"
 #include "launch/blocks.h"
@@ -30,6 +31,7 @@ static void after_fork(void)
 		gsched_abandon(c->g);
 	}
 	gi_client_reset();
+	gi_memory_reset();
 	gi_stream_reset();
 	gi_context_reset();
 	gi_primary_reset();
@@ -107,6 +109,7 @@ static void begin_once(void)
 	gi_client_made = client_made;
 	gi_agent_lost = gi_agent_replace;
 	gsched_slice_seen = group_seen;
+	gsched_memory_changed = gi_memory_changed;
 	gi_twin_pause = (struct gi_pause){
 		.tasks_begin = gi_tasks_quiesce, .tasks_end = gi_tasks_resume,
 		.context_begin = gi_tasks_quiesce_context, .context_end = gi_tasks_resume_context,
