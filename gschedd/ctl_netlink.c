@@ -109,6 +109,8 @@ static const struct {
 	[GSCHED_A_ACTIVITY] = { "activity", WORD, activities },
 	[GSCHED_A_TURN] = { "turn", U32 },
 	[GSCHED_A_WHY] = { "why", STRING },
+	[GSCHED_A_MEMORY_MAX] = { "memory_max", U64 },
+	[GSCHED_A_MEMORY] = { "memory", U64 },
 };
 
 static const char *const stats[GSCHED_STAT_MAX + 1] = {

@@ -181,16 +181,20 @@ void monitor_task(const struct gsc_task *task, const char *event, uint64_t now)
 static void show_group(struct monitor *m, const struct group *group)
 {
 	const struct gsc_group *core = group->core;
-	char max[32] = "";
+	char max[32] = "", memory_max[48] = "";
 
 	if (core->max != GSC_MAX_UNLIMITED)
 		snprintf(max, sizeof(max), "\"max\":%u,", core->max);
+	if (core->memory.max != GSC_MEMORY_UNLIMITED)
+		snprintf(memory_max, sizeof(memory_max), "\"memory_max\":%llu,",
+			 (unsigned long long)core->memory.max);
 	emit(m, false,
 	     OBJECTS_HAVE
 	     ",\"group\":\"%s\",%s\"min\":%u,\"current\":%u,\"weight\":%u,\"priority\":%u,"
-	     "\"latency_us\":%u,\"clients\":%u}",
+	     "\"latency_us\":%u,%s\"memory\":%llu,\"clients\":%u}",
 	     group->dev->decl.name, "group", path_of(group), max, core->min, core->current_units,
-	     core->weight, core->priority, core->latency_us, core->clients);
+	     core->weight, core->priority, core->latency_us, memory_max,
+	     (unsigned long long)core->memory.current_bytes, core->clients);
 }
 
 static void show_tasks(struct monitor *m, const struct client *c)
@@ -226,9 +230,11 @@ static void show_device(struct monitor *m, const struct device *dev)
 		const struct client *c = container_of(core, struct client, core);
 
 		emit(m, false,
-		     OBJECTS_HAVE CLIENT ",\"uid\":%u,\"group\":\"%s\",\"current\":%u" BAND "}",
+		     OBJECTS_HAVE CLIENT
+		     ",\"uid\":%u,\"group\":\"%s\",\"current\":%u,\"memory\":%llu" BAND "}",
 		     dev->decl.name, "client", CLIENT_OF(c), (unsigned int)c->conn->uid,
-		     path_of(c->group), core->current_units, BAND_OF(c));
+		     path_of(c->group), core->current_units, (unsigned long long)core->memory,
+		     BAND_OF(c));
 	}
 	if (m->tasks)
 		list_for_each_entry(core, &dev->core.clients, node)

@@ -127,11 +127,14 @@ static int put_quotas(struct sk_buff *skb, const struct gsched_group *group, boo
 	    nla_put_u32(skb, GSCHED_A_WEIGHT, core->weight) ||
 	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->priority) ||
 	    nla_put_u32(skb, GSCHED_A_LATENCY_US, core->latency_us) ||
+	    (core->memory.max != GSC_MEMORY_UNLIMITED &&
+	     put_u64(skb, GSCHED_A_MEMORY_MAX, core->memory.max)) ||
 	    (*band && nla_put_string(skb, GSCHED_A_BAND, band)))
 		return -EMSGSIZE;
 	if (!all)
 		return 0;
 	if (nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
+	    put_u64(skb, GSCHED_A_MEMORY, core->memory.current_bytes) ||
 	    nla_put_u32(skb, GSCHED_A_CLIENTS, core->clients) ||
 	    put_stat(skb, &core->stats))
 		return -EMSGSIZE;
@@ -208,6 +211,7 @@ static int put_usage(struct sk_buff *skb, const struct gsched_client *client)
 	    nla_put_u32(skb, GSCHED_A_LEASE, core->lease) ||
 	    nla_put_u32(skb, GSCHED_A_PRIORITY, core->group->priority) ||
 	    nla_put_u32(skb, GSCHED_A_CAPSM_CURRENT, core->current_units) ||
+	    put_u64(skb, GSCHED_A_MEMORY, core->memory) ||
 	    put_band(skb, client) ||
 	    put_stat(skb, &core->own.stats))
 		return -EMSGSIZE;

@@ -11,6 +11,7 @@
 struct device {
 	uint8_t uuid[16];
 	uint64_t bytes;
+	bool seen;			/* something was allocated */
 };
 
 struct gsched_held {
@@ -43,6 +44,7 @@ static struct device *find_device(const uint8_t *uuid)
 		return NULL;
 	memcpy(devices[n_devices].uuid, uuid, sizeof(devices[0].uuid));
 	devices[n_devices].bytes = 0;
+	devices[n_devices].seen = false;
 	return &devices[n_devices++];
 }
 
@@ -59,12 +61,25 @@ bool gsched_memory_take(const uint8_t uuid[16], uint64_t size)
 	pthread_mutex_lock(&lock);
 	dev = find_device(uuid);
 	if (dev) {
+		dev->seen = true;
 		taken = !tell(dev, dev->bytes + size, true);
 		if (taken)
 			dev->bytes += size;
 	}
 	pthread_mutex_unlock(&lock);
 	return taken;
+}
+
+bool gsched_memory_seen(const uint8_t uuid[16])
+{
+	struct device *dev;
+	bool seen;
+
+	pthread_mutex_lock(&lock);
+	dev = find_device(uuid);
+	seen = dev && dev->seen;
+	pthread_mutex_unlock(&lock);
+	return seen;
 }
 
 static void give(struct device *dev, uint64_t size)

@@ -30,6 +30,8 @@ extern int (*gsched_memory_changed)(const uint8_t uuid[16], uint64_t bytes, bool
 /* Counts @size bytes more; false: refused, and not counted. */
 bool gsched_memory_take(const uint8_t uuid[16], uint64_t size);
 void gsched_memory_give(const uint8_t uuid[16], uint64_t size);
+/* Whether any allocation was seen: another driver may make other calls. */
+bool gsched_memory_seen(const uint8_t uuid[16]);
 /* What is held. No change is made or told before unlock. */
 uint64_t gsched_memory_lock(const uint8_t uuid[16]);
 void gsched_memory_unlock(void);

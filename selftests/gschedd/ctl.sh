@@ -164,8 +164,8 @@ wait_for 10 grep -q '"object":"group"' "$OUT/events.json"
 expect 0 "" "a group of the other device" "$ctl" -d gpu1 group create watched
 wait $three
 ok $? "monitor of a device ends after three lines"
-ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[2].event == "group-add" and
-	.[2].time_ns > 0' "$OUT/events.json" >/dev/null; echo $?)" "which are of that device"
+ok "$(jq -se 'length == 3 and all(.device == "gpu1") and .[1].memory == 0 and
+	.[2].event == "group-add" and .[2].time_ns > 0' "$OUT/events.json" >/dev/null; echo $?)" "which are of that device"
 "$ctl" -d gpu1 group delete watched
 wait_for 10 grep -Eq '^\[ *[0-9]+\.[0-9]{6}\] gpu1 group-delete group=watched$' "$OUT/events"
 ok $? "monitor prints what there is and what happens, of all devices"

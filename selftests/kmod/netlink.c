@@ -172,9 +172,12 @@ TEST_F(netlink, groups)
 	ASSERT_EQ(0, put("300", ROOT "/a/b/gpu.weight"));
 	ASSERT_EQ(0, put("red", ROOT "/a/gpu.band"));
 	ASSERT_EQ(0, put("5000", ROOT "/a/b/gpu.latency_target_us"));
+	ASSERT_EQ(0, put("5T", ROOT "/a/b/memory.max"));
 	ASSERT_EQ(3, dump(self->nl, self->family, GSCHED_CMD_GROUP_GET, &f));
 	EXPECT_EQ(1, f.n);
 	EXPECT_FALSE(f.is_there[GSCHED_A_CAPSM_MAX]);
+	EXPECT_FALSE(f.is_there[GSCHED_A_MEMORY_MAX]);
+	EXPECT_TRUE(f.is_there[GSCHED_A_MEMORY]);
 	EXPECT_FALSE(f.is_there[GSCHED_A_BAND]);
 	EXPECT_EQ(0, f.word[GSCHED_A_CAPSM_MIN]);
 
@@ -186,6 +189,7 @@ TEST_F(netlink, groups)
 	EXPECT_EQ(7, f.word[GSCHED_A_PRIORITY]);
 	EXPECT_EQ(300, f.word[GSCHED_A_WEIGHT]);
 	EXPECT_EQ(5000, f.word[GSCHED_A_LATENCY_US]);
+	EXPECT_EQ(5ULL << 40, f.number[GSCHED_A_MEMORY_MAX]);
 	EXPECT_STREQ("red", f.string[GSCHED_A_BAND]);
 	EXPECT_EQ(0, f.stat[GSCHED_STAT_GRANTS]);
 }
@@ -203,6 +207,7 @@ TEST_F(netlink, clients_and_tasks)
 	ASSERT_EQ(0, put_pid(getpid(), ROOT "/a/procs"));
 	ASSERT_EQ(0, attach_as(fd, GSCHED_ATTACH_MPS, &a));
 	ASSERT_EQ(0, submit(fd, 3, 9, GSCHED_SUBMIT_NOWAIT));
+	ASSERT_EQ(0, report_memory(fd, 5ULL << 32, false));
 	cl = map_cl(fd, &a);
 	ASSERT_NE(MAP_FAILED, cl);
 	cl->slot[3].seen_limit = 5;
@@ -236,6 +241,7 @@ TEST_F(netlink, clients_and_tasks)
 	EXPECT_STREQ("a", f.string[GSCHED_A_GROUP]);
 	EXPECT_EQ(4, f.word[GSCHED_A_PRIORITY]);
 	EXPECT_EQ(WHOLE, f.word[GSCHED_A_CAPSM_CURRENT]);
+	EXPECT_EQ(5ULL << 32, f.number[GSCHED_A_MEMORY]);
 	EXPECT_EQ(1, f.stat[GSCHED_STAT_GRANTS]);
 	EXPECT_EQ(0, f.stat[GSCHED_STAT_TASKS]);
 	EXPECT_LT(0, f.stat[GSCHED_STAT_DEMANDED_USEC]);
@@ -550,6 +556,7 @@ static int dump_as(FIXTURE_DATA(netlink) *self, int own)
 		if (n != own)
 			return -EBADMSG;
 		if (cmds[i] == GSCHED_CMD_GROUP_GET && (f.is_there[GSCHED_A_STAT] ||
+							f.is_there[GSCHED_A_MEMORY] ||
 							f.is_there[GSCHED_A_CAPSM_CURRENT]))
 			return -EACCES;
 		if (own && cmds[i] == GSCHED_CMD_CLIENT_GET &&

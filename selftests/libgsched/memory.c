@@ -19,6 +19,8 @@ static char ctl[] = BUILD "/bin/gschedctl", program[] = BUILD "/test/libgsched/m
 static char dir[] = "/tmp/gsched-memory-XXXXXX", sock[64];
 static pid_t gschedd;
 static struct gsched *admin;
+/* $LD_PRELOAD: with the simulated resource manager; as the test was started, for a sanitizer */
+static char preload[1024], outside[512];
 
 static bool gschedd_start(void)
 {
@@ -225,16 +227,44 @@ static void arbiter_dies(void)
 	ok(!r.status && !gschedd_stop(SIGTERM), "all end as they should");
 }
 
+static bool status_says(const char *what)
+{
+	bool says = false;
+
+	for (unsigned int i = 0; i < 10000 && !says; i++, usleep(2000)) {
+		char *json = gsched_status(admin);
+
+		says = json && strstr(json, what);
+		free(json);
+	}
+	return says;
+}
+
+/* A driver that allocates in another way: vgpu without its resource manager */
+static void not_seen(void)
+{
+	struct run r = { 0 };
+
+	setenv("LD_PRELOAD", outside, 1);
+	set("few", "60M");
+	ok(start_in(&r, "few", NULL) && does(&r, "a100", "a 0"),
+	   "allocations that are not seen are not limited");
+	ok(status_says("memory.max does not hold"), "and status says so");
+	ok(does(&r, "m100", "m 2"), "managed memory is, as it is counted elsewhere");
+	end(&r);
+	setenv("LD_PRELOAD", preload, 1);
+}
+
 int main(void)
 {
-	char clean[100], preload[1024], cwd[400];
+	char clean[100], cwd[400];
 
 	if (!mkdtemp(dir) || !getcwd(cwd, sizeof(cwd)))
 		return 1;
 	snprintf(sock, sizeof(sock), "%s/socket", dir);
-	/* behind it what the test itself runs under: a sanitizer */
+	snprintf(outside, sizeof(outside), "%s", getenv("LD_PRELOAD") ? : "");
 	snprintf(preload, sizeof(preload), "%s/" BUILD "/vgpu/libvgpu-rm.so%s%s", cwd,
-		 getenv("LD_PRELOAD") ? ":" : "", getenv("LD_PRELOAD") ? : "");
+		 *outside ? ":" : "", outside);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv("LD_LIBRARY_PATH", BUILD "/vgpu", 1);
 	setenv("GSCHED_SOCKET", sock, 1);
@@ -251,6 +281,7 @@ int main(void)
 		no_room("primary", "the primary context");
 		setenv("VGPU_MPS", "1", 1);
 		every_way(NULL, "a client of MPS");
+		not_seen();
 		arbiter_dies();
 	}
 	unsetenv("LD_PRELOAD");

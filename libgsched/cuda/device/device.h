@@ -135,6 +135,7 @@ struct gi_client {
 	struct gsched_slice_asked slice;
 	bool reported_prioritised;
 	uint32_t reported_block_us;
+	bool memory_checked;		/* gi_memory_check() has looked */
 	unsigned int activity;		/* ~0: none was reported */
 } __attribute__((aligned(64)));
 
@@ -261,6 +262,8 @@ int gi_memory_changed(const uint8_t uuid[16], uint64_t bytes, bool asks); /* lib
 void gi_memory_attached(struct gi_client *c, bool first);
 /* Attaches, if nothing on its device has. false: destroy the context, which has just been made. */
 bool gi_memory_admits(CUcontext context);
+/* Reports once if a memory.max cannot hold. The agent, while there is an arbiter. */
+void gi_memory_check(struct gi_client *c);
 /* The least memory.max that holds, and what it leaves. false: none does. */
 bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room);
 /* cuMemAllocManaged() in the current context */

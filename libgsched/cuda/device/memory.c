@@ -95,6 +95,15 @@ bool gi_memory_admits(CUcontext context)
 	return false;
 }
 
+void gi_memory_check(struct gi_client *c)
+{
+	if (c->memory_checked || !is_limited(c))
+		return;
+	c->memory_checked = true;
+	if (!gsched_memory_seen((const uint8_t *)c->gpu.bytes))
+		gi_why(c, "memory.max does not hold: the driver's allocations are not seen");
+}
+
 bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room)
 {
 	struct gsched_memory_info info = { .size = sizeof(info) };

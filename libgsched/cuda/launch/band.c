@@ -88,6 +88,8 @@ void gi_band_update(struct gi_client *c)
 		report_streams(c);
 	if (!atomic_load(&c->gone))
 		report_block_us(c);
+	if (!atomic_load(&c->gone))
+		gi_memory_check(c);
 	if (!c->mps)
 		apply_slice(c);
 	if (atomic_load(&c->gone) || !(gi_load(&c->arb->header.flags) & GSCHED_ARB_REPORT)) {
