@@ -21,6 +21,7 @@ struct gsched_held {
 	struct gsched_held *next;	/* of those that are being freed */
 };
 
+__thread bool gsched_memory_own;
 int (*gsched_memory_changed)(const uint8_t uuid[16], uint64_t bytes, bool asks);
 
 /*
@@ -62,7 +63,7 @@ bool gsched_memory_take(const uint8_t uuid[16], uint64_t size)
 	dev = find_device(uuid);
 	if (dev) {
 		dev->seen = true;
-		taken = !tell(dev, dev->bytes + size, true);
+		taken = !tell(dev, dev->bytes + size, !gsched_memory_own);
 		if (taken)
 			dev->bytes += size;
 	}

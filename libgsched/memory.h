@@ -27,6 +27,12 @@ struct gsched_held;
  */
 extern int (*gsched_memory_changed)(const uint8_t uuid[16], uint64_t bytes, bool asks);
 
+/*
+ * While it is set, what this thread makes libcuda allocate is what gsched itself needs: counted, and
+ * not refused. Else a program that has all that it may have could not be managed.
+ */
+extern __thread bool gsched_memory_own __attribute__((tls_model("initial-exec")));
+
 /* Counts @size bytes more; false: refused, and not counted. */
 bool gsched_memory_take(const uint8_t uuid[16], uint64_t size);
 void gsched_memory_give(const uint8_t uuid[16], uint64_t size);

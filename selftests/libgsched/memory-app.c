@@ -3,6 +3,8 @@
  * A program that allocates device memory and knows nothing of gsched. Standard input has an order a
  * line: a letter and a number of MiB. It answers each with a line: the letter and CUDA's result.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +69,40 @@ static CUresult host(size_t size)
 	return rc ? rc : cuMemFreeHost(p);
 }
 
+static _Atomic unsigned int given, refused;
+
+/* Allocates and frees in every way that takes memory at once, as far as there is any */
+static void *allocates(void *arg)
+{
+	const size_t size = (size_t)(1 + (uintptr_t)arg) * 2 * (size_t)MIB;
+	CUdeviceptr a, m;
+	CUresult rc;
+
+	cuCtxSetCurrent(ctx);
+	for (unsigned int i = 0; i < 200; i++) {
+		rc = i & 1 ? cuMemAlloc(&a, size) : cuMemAllocManaged(&m, size,
+								      CU_MEM_ATTACH_GLOBAL);
+		given += !rc;
+		refused += rc == CUDA_ERROR_OUT_OF_MEMORY;
+		if (!rc)
+			cuMemFree(i & 1 ? a : m);
+	}
+	return NULL;
+}
+
+static CUresult threads(void)
+{
+	pthread_t thread[4];
+
+	given = refused = 0;
+	for (unsigned int i = 0; i < 4; i++)
+		if (pthread_create(&thread[i], NULL, allocates, (void *)(uintptr_t)i))
+			exit(1);
+	for (unsigned int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	return given + refused == 4 * 200 && given ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
 /* The child of a fork has no memory on the device, and may not use CUDA. */
 static CUresult fork_child(void)
 {
@@ -77,6 +113,26 @@ static CUresult fork_child(void)
 		_exit(!cuMemAlloc(&taken[0], 1));
 	waitpid(pid, &status, 0);
 	return status ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+/* A kernel that is long enough for a twin to be worth while */
+static CUresult launches(void)
+{
+	static CUdeviceptr p;
+	uint32_t n = 3600, seed = 3;
+	void *params[] = { &p, &n, &seed };
+	static CUfunction work;
+	CUresult rc = CUDA_SUCCESS;
+	CUmodule m;
+
+	if (!work) {
+		p = taken[0];
+		rc = cuModuleLoad(&m, "selftests/libgsched/kernels.ptx");
+		rc = rc ? rc : cuModuleGetFunction(&work, m, "work");
+	}
+	for (unsigned int i = 0; i < 5 && !rc; i++)
+		rc = cuLaunchKernel(work, 192, 1, 1, 64, 1, 1, 0, stream, params, NULL);
+	return rc ? rc : cuStreamSynchronize(stream);
 }
 
 static CUresult obey(char order, size_t size)
@@ -97,6 +153,8 @@ static CUresult obey(char order, size_t size)
 	case 'x': return cuCtxCreate(&second, NULL, 0, dev);
 	case 'X': return cuCtxDestroy(second);
 	case 'o': return fork_child();
+	case 't': return threads();
+	case 'k': return launches();
 	case 'i':
 		if (cuMemGetInfo(&left, &total))
 			return CUDA_ERROR_UNKNOWN;

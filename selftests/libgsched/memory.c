@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cjson/cJSON.h>
 #include "libgsched/include/gsched.h"
 #include "run.h"
 
@@ -190,6 +191,71 @@ static void several(void)
 	ok(!a.status && comes_to("few", 0), "so does the other");
 }
 
+/* Threads that allocate and free side by side, in two programs, also while the limit changes */
+static void threads(void)
+{
+	static const char *const limits[] = { "12M", "max", "30M", "9M" };
+	struct run a = { 0 }, b = { 0 };
+	double peak;
+
+	set("many", "30M");
+	ok(start_in(&a, "many", NULL) && start_in(&b, "many", NULL) && does(&a, "t", "t 0") &&
+	   does(&b, "t", "t 0") && comes_to("many", 2 * CONTEXT), "threads: all is given back");
+	peak = shown("many", "memory.peak");
+	ok(peak > 2 * CONTEXT && peak <= 30, "threads: never more than the limit (%g MiB)", peak);
+	tell(&a, "t\n");
+	tell(&b, "t\n");
+	for (unsigned int i = 0; i < 40; i++) {
+		set("many", limits[i % 4]);
+		usleep(1000);
+	}
+	ok(says(&a, "t 0\nt 0\n") && says(&b, "t 0\nt 0\n") && comes_to("many", 2 * CONTEXT),
+	   "threads: and under changing limits");
+	end(&a);
+	end(&b);
+	ok(comes_to("many", 0), "threads: nothing is left");
+}
+
+/* Launches of twins by the clients of the group */
+static double twins(const char *group)
+{
+	char *json = gsched_status(admin);
+	cJSON *root = cJSON_Parse(json ? json : "");
+	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(root, "devices"), *c, *at;
+	double n = 0;
+
+	cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(devices, 0),
+							       "clients")) {
+		at = cJSON_GetObjectItemCaseSensitive(c, "group");
+		if (!cJSON_IsString(at) || strcmp(at->valuestring, group))
+			continue;
+		at = cJSON_GetObjectItemCaseSensitive(c, "managed");
+		at = cJSON_GetObjectItemCaseSensitive(at, "block");
+		n += at ? at->valuedouble : 0;
+	}
+	cJSON_Delete(root);
+	free(json);
+	return n;
+}
+
+/* What gsched itself needs is not refused: who has filled its memory is managed all the same. */
+static void full(void)
+{
+	struct run r = { 0 };
+	bool good;
+
+	set("full", "30M");
+	if (gsched_group_set(admin, NULL, "full", "capsm.max", "4"))
+		abort();
+	good = start_in(&r, "full", NULL) && does(&r, "a22", "a 0") && does(&r, "a1", "a 2");
+	for (unsigned int i = 0; i < 100 && good && !twins("full"); i++)
+		good = does(&r, "k", "k 0");
+	ok(good && twins("full"), "a program that has all it may have is managed");
+	ok(does(&r, "a1", "a 2") && shown("full", "memory.current") > 30,
+	   "what that takes is counted (%g MiB)", shown("full", "memory.current"));
+	end(&r);
+}
+
 /* There is nobody to ask when the first context is made. It is destroyed again. */
 static void no_room(char *primary, const char *what)
 {
@@ -277,10 +343,12 @@ int main(void)
 		every_way(NULL, "a context");
 		every_way("primary", "the primary context");
 		several();
+		threads();
 		no_room(NULL, "a context");
 		no_room("primary", "the primary context");
 		setenv("VGPU_MPS", "1", 1);
 		every_way(NULL, "a client of MPS");
+		full();
 		not_seen();
 		arbiter_dies();
 	}

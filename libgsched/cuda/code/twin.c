@@ -116,7 +116,7 @@ static bool loses_occupancy(CUfunction original, CUfunction twin)
 	return false;
 }
 
-static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *why, size_t size)
+static CUfunction load(const struct twin_job *t, CUfunction original, char *why, size_t size)
 {
 	CUfunction twin = NULL, capped = NULL;
 	struct gi_loaded *l;
@@ -152,6 +152,15 @@ static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *w
 	    func_attribute(capped, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) <=
 		    func_attribute(twin, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES))
 		return capped;
+	return twin;
+}
+
+static CUfunction twin_of(const struct twin_job *t, CUfunction original, char *why, size_t size)
+{
+	bool own = gi_own_memory(true);
+	CUfunction twin = load(t, original, why, size);
+
+	gi_own_memory(own);
 	return twin;
 }
 

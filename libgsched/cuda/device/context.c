@@ -196,10 +196,14 @@ bool gi_ctx_prepare(struct gi_ctx *cx)
 		return state == GI_PREPARED;
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&gi_lock);
-	if (cx->prepared == GI_UNPREPARED)
+	if (cx->prepared == GI_UNPREPARED) {
+		bool own = gi_own_memory(true);
+
 		atomic_store_explicit(&cx->prepared,
 				      prepare_context(cx) ? GI_PREPARED : GI_PREPARE_FAILED,
 				      memory_order_release);
+		gi_own_memory(own);
+	}
 	pthread_mutex_unlock(&gi_lock);
 	gi_real.cuThreadExchangeStreamCaptureMode(&mode);
 	return cx->prepared == GI_PREPARED;

@@ -16,6 +16,7 @@
 #include <linux/gsched.h>
 #include "base/base.h"
 #include "libgsched/follow.h"
+#include "libgsched/memory.h"
 #include "rewriter/gsr.h"
 
 #define GI_WING_STREAMS		16
@@ -258,6 +259,15 @@ void gi_context_reset(void);				/* after fork */
 /* ---- memory.c ---- */
 
 int gi_memory_changed(const uint8_t uuid[16], uint64_t bytes, bool asks); /* libgsched/memory.h */
+/* Sets gsched_memory_own (libgsched/memory.h), and returns what it was. */
+static inline bool gi_own_memory(bool own)
+{
+	bool before = gsched_memory_own;
+
+	gsched_memory_own = own;
+	return before;
+}
+
 /* The client has an arbiter, the @first or another one: tell it what the process holds. */
 void gi_memory_attached(struct gi_client *c, bool first);
 /* Attaches, if nothing on its device has. false: destroy the context, which has just been made. */

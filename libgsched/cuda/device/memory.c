@@ -8,7 +8,6 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-#include "libgsched/memory.h"
 #include "libgsched/transport.h"
 #include "device/device.h"
 

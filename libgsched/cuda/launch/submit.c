@@ -441,7 +441,7 @@ CUresult gi_launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 	const struct gsched_arb_slot *window;
 	struct gi_slot *s;
 	_Atomic int *inside = NULL;
-	bool launched = false, failed = false, clean = false, held;
+	bool launched = false, failed = false, clean = false, held, own;
 	uint32_t lease;
 	CUresult rc;
 	int slot;
@@ -510,7 +510,10 @@ CUresult gi_launch_task(const struct gi_launch *l, struct gi_ctx *cx, struct gi_
 		clean = inside && gi_control_claim(cx, slot);
 		if (inside)
 			set_carveout(c, s);
+		/* its registers may not all fit, and what is spilled needs memory for each thread */
+		own = gi_own_memory(true);
 		rc = clean ? launch_twin(l, s, slot, &launched, &failed) : CUDA_ERROR_NOT_READY;
+		gi_own_memory(own);
 		if (rc && inside)
 			gi_twin_launch_end(inside);
 	} else {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "libgsched/memory.h"
 #include "libgsched/slice.h"
 #include "libgsched/transport.h"
 #include "launch/blocks.h"
