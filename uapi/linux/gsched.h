@@ -269,8 +269,8 @@ struct gsched_complete {
 #define GSCHED_REPORT_BLOCKS	(1U << 3)
 #define GSCHED_REPORT_MEMORY	(1U << 4)
 /*
- * with GSCHED_REPORT_MEMORY: it is going to allocate so much. EDQUOT if it held more then than a
- * memory.max allows, and no more than it does: nothing is reported
+ * with GSCHED_REPORT_MEMORY: @memory is what it will hold once it has allocated. EDQUOT if that is
+ * more than it holds and more than a memory.max allows; then nothing is reported
  */
 #define GSCHED_REPORT_ASKS	(1U << 5)
 #define GSCHED_REPORT__ALL	(GSCHED_REPORT_ACTIVITY | GSCHED_REPORT_SLICE | \
