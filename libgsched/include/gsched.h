@@ -101,8 +101,8 @@ struct gsched_memory_info {
 /*
  * Reports that the process holds @bytes of the device's memory, and returns its limits in @info.
  * @asks: it is going to hold them; EDQUOT: a memory.max does not allow it, and nothing is reported.
- * Without @asks and @info it does not block, else the arbiter's answer is awaited. Other errors as for
- * gsched_report().
+ * Without @asks and @info it does not block, else the arbiter's answer is awaited. Other errors as
+ * for gsched_report().
  */
 GSCHED_API int gsched_memory(struct gsched *g, uint64_t bytes, bool asks,
 			     struct gsched_memory_info *info);
