@@ -12,7 +12,7 @@ check-san:
 
 # In check: without those that take minutes. All that is random in them is seeded.
 SAN_SOME := $(filter-out %/vgpu-rewrite %/corpus-vgpu %/vgpu-cudadrv %/windows %/core-search \
-	%/core-simulate %/streams %/stopped %/qos %/bench-bands,$(SAN_ALL))
+	%/core-simulate %/streams %/stopped %/modules %/qos %/bench-bands,$(SAN_ALL))
 TESTS += $(SAN_SOME)
 $(SAN_SOME): build-san ;
 build-san:

@@ -265,8 +265,8 @@ int main(int argc, char **argv)
 				       "[--drop N] [--resumable|--restart] [FILE.ptx...]\n",
 				       argv[0]), 2;
 	}
-	/* with the three targets' files 60 a kernel */
-	o.seeds = o.seeds ? o.seeds : 20;
+	/* with the three targets' files 45 a kernel */
+	o.seeds = o.seeds ? o.seeds : 15;
 	for (k = 1; some && k < argc; k++)
 		if (argv[k][0] == '-')
 			k += strncmp(argv[k], "--res", 5) != 0;
