@@ -4,6 +4,7 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/gsched.h>
 #include "memory.h"
 
 #define DEVICES		64
@@ -63,7 +64,7 @@ bool gsched_memory_take(const uint8_t uuid[16], uint64_t size)
 	dev = find_device(uuid);
 	if (dev) {
 		dev->seen = true;
-		taken = !tell(dev, dev->bytes + size, !gsched_memory_own);
+		taken = size <= GSCHED_MEMORY_MAX - dev->bytes && !tell(dev, dev->bytes + size, !gsched_memory_own);
 		if (taken)
 			dev->bytes += size;
 	}

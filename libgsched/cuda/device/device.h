@@ -278,10 +278,10 @@ void gi_memory_check(struct gi_client *c);
 bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room);
 /* cuMemAllocManaged() in the current context */
 CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsigned int flags);
-struct managed;
+struct gi_managed;
 /* Bracket cuMemFree(). NULL: not managed memory */
-struct managed *gi_managed_freeing(CUdeviceptr p);
-void gi_managed_freed(struct managed *m, bool freed);
+struct gi_managed *gi_managed_freeing(CUdeviceptr p);
+void gi_managed_freed(struct gi_managed *m, bool freed);
 void gi_managed_forget(CUcontext context);		/* it ends, and its memory with it */
 void gi_memory_reset(void);				/* after fork */
 

@@ -11,12 +11,12 @@
 #include "libgsched/transport.h"
 #include "device/device.h"
 
-struct managed {
+struct gi_managed {
 	CUdeviceptr p;
 	size_t size;
 	struct gi_client *client;
 	CUcontext context;
-	struct managed *next;		/* of those that end with a context */
+	struct gi_managed *next;		/* of those that end with a context */
 };
 
 static pthread_mutex_t managed_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,10 +44,12 @@ static bool is_limited(const struct gi_client *c)
 int gi_memory_changed(const uint8_t uuid[16], uint64_t bytes, bool asks)
 {
 	struct gi_client *c = client_on(uuid);
-	int err = errno, rc = 0;
+	int err = errno, rc = 0, cancel;
 
 	if (!c)
 		return 0;
+	/* the caller has a lock */
+	cancel = gi_cancel_disable();
 	/* while counted here, the client keeps its arbiter and its pages, alive or dead */
 	atomic_fetch_add(&c->inside, 1);
 	if (!atomic_load(&c->gone) && gsched_memory(c->g, bytes, asks && is_limited(c), NULL))
@@ -56,6 +58,7 @@ int gi_memory_changed(const uint8_t uuid[16], uint64_t bytes, bool asks)
 		gi_why(c, "memory.max does not allow %llu bytes of device memory",
 		       (unsigned long long)bytes);
 	atomic_fetch_sub(&c->inside, 1);
+	gi_cancel_restore(cancel);
 	errno = err;
 	return rc;
 }
@@ -107,10 +110,11 @@ bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room)
 {
 	struct gsched_memory_info info = { .size = sizeof(info) };
 	uint64_t held;
-	int rc = -1;
+	int rc = -1, cancel;
 
 	if (!c || !c->g || atomic_load(&c->exiting))
 		return false;
+	cancel = gi_cancel_disable();
 	atomic_fetch_add(&c->inside, 1);
 	if (!atomic_load(&c->gone) && is_limited(c)) {
 		held = gsched_memory_lock((const uint8_t *)c->gpu.bytes);
@@ -118,6 +122,7 @@ bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room)
 		gsched_memory_unlock();
 	}
 	atomic_fetch_sub(&c->inside, 1);
+	gi_cancel_restore(cancel);
 	if (rc || info.max == UINT64_MAX)
 		return false;
 	*most = info.max;
@@ -129,12 +134,12 @@ bool gi_memory_limits(struct gi_client *c, uint64_t *most, uint64_t *room)
 
 static int compare(const void *a, const void *b)
 {
-	const struct managed *x = a, *y = b;
+	const struct gi_managed *x = a, *y = b;
 
 	return x->p < y->p ? -1 : x->p > y->p;
 }
 
-static void forget(struct managed *m)
+static void forget(struct gi_managed *m)
 {
 	gsched_memory_give((const uint8_t *)m->client->gpu.bytes, m->size);
 	free(m);
@@ -143,10 +148,11 @@ static void forget(struct managed *m)
 CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsigned int flags)
 {
 	struct gi_client *c = cx ? cx->client : NULL;
-	struct managed *m, **found = NULL;
+	struct gi_managed *m, **found = NULL;
 	CUresult rc;
 
-	if (!c || !c->g)
+	/* the driver has the right error for a size that none can be */
+	if (!c || !c->g || size > GSCHED_MEMORY_MAX)
 		return gi_real.cuMemAllocManaged(p, size, flags);
 	m = malloc(sizeof(*m));
 	if (!m || !gsched_memory_take((const uint8_t *)c->gpu.bytes, size)) {
@@ -155,7 +161,7 @@ CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsign
 	}
 	rc = gi_real.cuMemAllocManaged(p, size, flags);
 	if (!rc) {
-		*m = (struct managed){ .p = *p, .size = size, .client = c, .context = cx->handle };
+		*m = (struct gi_managed){ .p = *p, .size = size, .client = c, .context = cx->handle };
 		pthread_mutex_lock(&managed_lock);
 		found = tsearch(m, &managed, compare);
 		pthread_mutex_unlock(&managed_lock);
@@ -168,9 +174,9 @@ CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsign
 	return rc;
 }
 
-struct managed *gi_managed_freeing(CUdeviceptr p)
+struct gi_managed *gi_managed_freeing(CUdeviceptr p)
 {
-	struct managed key = { .p = p }, **found, *m = NULL;
+	struct gi_managed key = { .p = p }, **found, *m = NULL;
 
 	if (!atomic_load_explicit(&any_managed, memory_order_relaxed))
 		return NULL;
@@ -184,7 +190,7 @@ struct managed *gi_managed_freeing(CUdeviceptr p)
 	return m;
 }
 
-void gi_managed_freed(struct managed *m, bool freed)
+void gi_managed_freed(struct gi_managed *m, bool freed)
 {
 	if (!m)
 		return;
@@ -199,12 +205,12 @@ void gi_managed_freed(struct managed *m, bool freed)
 
 struct ending {
 	CUcontext context;
-	struct managed *first;
+	struct gi_managed *first;
 };
 
 static void collect(const void *node, VISIT visit, void *arg)
 {
-	struct managed *m = *(struct managed *const *)node;
+	struct gi_managed *m = *(struct gi_managed *const *)node;
 	struct ending *e = arg;
 
 	if ((visit != postorder && visit != leaf) || m->context != e->context)
@@ -216,7 +222,7 @@ static void collect(const void *node, VISIT visit, void *arg)
 void gi_managed_forget(CUcontext context)
 {
 	struct ending ending = { .context = context };
-	struct managed *m;
+	struct gi_managed *m;
 
 	pthread_mutex_lock(&managed_lock);
 	twalk_r(managed, collect, &ending);

@@ -17,7 +17,7 @@
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
 	struct gi_waiting w;
-	struct managed *m;
+	struct gi_managed *m;
 	CUresult rc;
 
 	GI_ENTER();
