@@ -293,6 +293,35 @@ static void arbiter_dies(void)
 	ok(!r.status && !gschedd_stop(SIGTERM), "all end as they should");
 }
 
+/* Each GPU has limits of its own. CUDA's first device is gpu1, unless another order is asked for. */
+static void two_devices(void)
+{
+	static const char *const limit[] = { "30M", "60M" };
+	char name[] = "gpu0", group[] = "two", text[64];
+	struct run r = { 0 };
+	unsigned int i;
+
+	setenv("VGPU_DEVICES", "2", 1);
+	snprintf(text, sizeof(text), "%s-2", dir + strlen("/tmp/"));
+	setenv("VGPU_NAME", text, 1);
+	ok(gschedd_start() && gsched_devices(admin) == 2, "gschedd, two devices");
+	for (i = 0; i < 2; i++, name[3]++)
+		if (gsched_group_create(admin, name, group) ||
+		    gsched_group_set(admin, name, group, "memory.max", limit[i]))
+			abort();
+	ok(start_in(&r, group, NULL) && does(&r, "i", "52 of 60, 60 i 0") && does(&r, "a53", "a 2") &&
+	   does(&r, "a40", "a 0") && !shown(group, "memory.current"),
+	   "a program on one has the limit there");
+	end(&r);
+	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+	ok(start_in(&r, group, "primary") && does(&r, "i", "22 of 30, 30 i 0") &&
+	   does(&r, "a40", "a 2") && does(&r, "a22", "a 0") && shown(group, "memory.current") == 30,
+	   "and on the other the other one");
+	end(&r);
+	unsetenv("CUDA_DEVICE_ORDER");
+	ok(!gschedd_stop(SIGTERM), "gschedd ends as it should");
+}
+
 static bool status_says(const char *what)
 {
 	bool says = false;
@@ -351,9 +380,10 @@ int main(void)
 		full();
 		not_seen();
 		arbiter_dies();
+		two_devices();
 	}
 	unsetenv("LD_PRELOAD");
-	snprintf(clean, sizeof(clean), "rm -rf %s /dev/shm/%s", dir, dir + strlen("/tmp/"));
+	snprintf(clean, sizeof(clean), "rm -rf %s /dev/shm/%s*", dir, dir + strlen("/tmp/"));
 	if (system(clean))
 		printf("# %s is left behind\n", dir);
 	return done();
