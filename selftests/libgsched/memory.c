@@ -293,7 +293,7 @@ static void arbiter_dies(void)
 	ok(!r.status && !gschedd_stop(SIGTERM), "all end as they should");
 }
 
-/* Each GPU has limits of its own. CUDA's first device is gpu1, unless another order is asked for. */
+/* Each GPU has limits of its own. CUDA's first device is gpu1, or gpu0 in the order of the bus. */
 static void two_devices(void)
 {
 	static const char *const limit[] = { "30M", "60M" };

@@ -89,7 +89,7 @@ static void runs(char *library, char *function, const char *what)
 
 int main(void)
 {
-	char dir[] = "/tmp/opened-XXXXXX", sock[64];
+	char dir[] = "/tmp/opened-XXXXXX", sock[64], shm[64];
 
 	if (!mkdtemp(dir))
 		abort();
@@ -102,5 +102,7 @@ int main(void)
 	runs(LIBRARY, "named_devices", "such a library");
 	runs(NEEDS, "needs_named_devices", "one that needs it");
 	rmdir(dir);
+	snprintf(shm, sizeof(shm), "/dev/shm/%s", dir + strlen("/tmp/"));
+	unlink(shm);
 	return done();
 }
