@@ -55,21 +55,22 @@ static int tell(const struct device *dev, uint64_t bytes, bool asks)
 	return gsched_memory_changed ? gsched_memory_changed(dev->uuid, bytes, asks) : 0;
 }
 
-bool gsched_memory_take(const uint8_t uuid[16], uint64_t size)
+bool gsched_memory_charge(const uint8_t uuid[16], uint64_t size)
 {
 	struct device *dev;
-	bool taken = true;
+	bool charged = true;
 
 	pthread_mutex_lock(&lock);
 	dev = find_device(uuid);
 	if (dev) {
 		dev->seen = true;
-		taken = size <= GSCHED_MEMORY_MAX - dev->bytes && !tell(dev, dev->bytes + size, !gsched_memory_own);
-		if (taken)
+		charged = size <= GSCHED_MEMORY_MAX - dev->bytes &&
+			  !tell(dev, dev->bytes + size, !gsched_memory_own);
+		if (charged)
 			dev->bytes += size;
 	}
 	pthread_mutex_unlock(&lock);
-	return taken;
+	return charged;
 }
 
 bool gsched_memory_seen(const uint8_t uuid[16])
@@ -84,20 +85,20 @@ bool gsched_memory_seen(const uint8_t uuid[16])
 	return seen;
 }
 
-static void give(struct device *dev, uint64_t size)
+static void uncharge(struct device *dev, uint64_t size)
 {
 	dev->bytes -= size < dev->bytes ? size : dev->bytes;
 	tell(dev, dev->bytes, false);
 }
 
-void gsched_memory_give(const uint8_t uuid[16], uint64_t size)
+void gsched_memory_uncharge(const uint8_t uuid[16], uint64_t size)
 {
 	struct device *dev;
 
 	pthread_mutex_lock(&lock);
 	dev = find_device(uuid);
 	if (dev)
-		give(dev, size);
+		uncharge(dev, size);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -133,7 +134,7 @@ static void insert(struct gsched_held *held)
 
 	if (found && *found == held)
 		return;
-	give(held->dev, held->size);
+	uncharge(held->dev, held->size);
 	free(held);
 }
 
@@ -143,7 +144,7 @@ void gsched_memory_add(uint32_t client, uint32_t parent, uint32_t object, const 
 	struct gsched_held *held = malloc(sizeof(*held));
 
 	if (!held) {
-		gsched_memory_give(uuid, size);
+		gsched_memory_uncharge(uuid, size);
 		return;
 	}
 	pthread_mutex_lock(&lock);
@@ -210,7 +211,7 @@ void gsched_memory_removed(struct gsched_held *held, bool freed)
 			insert(held);
 			continue;
 		}
-		give(held->dev, held->size);
+		uncharge(held->dev, held->size);
 		free(held);
 	}
 	pthread_mutex_unlock(&lock);

@@ -28,26 +28,26 @@ struct gsched_held;
 extern int (*gsched_memory_changed)(const uint8_t uuid[16], uint64_t bytes, bool asks);
 
 /*
- * While it is set, what this thread makes libcuda allocate is what gsched itself needs: counted, and
- * not refused. Else a program that has all that it may have could not be managed.
+ * While it is set, what this thread makes libcuda allocate is what gsched itself needs: counted,
+ * and not refused. Else a program that has all that it may have could not be managed.
  */
 extern __thread bool gsched_memory_own __attribute__((tls_model("initial-exec")));
 
 /* Counts @size bytes more; false: refused, and not counted. */
-bool gsched_memory_take(const uint8_t uuid[16], uint64_t size);
-void gsched_memory_give(const uint8_t uuid[16], uint64_t size);
+bool gsched_memory_charge(const uint8_t uuid[16], uint64_t size);
+void gsched_memory_uncharge(const uint8_t uuid[16], uint64_t size);
 /* Whether any allocation was seen: another driver may make other calls. */
 bool gsched_memory_seen(const uint8_t uuid[16]);
 /* What is held. No change is made or told before unlock. */
 uint64_t gsched_memory_lock(const uint8_t uuid[16]);
 void gsched_memory_unlock(void);
 
-/* For slice.c: an object with @size bytes, already taken, is there. */
+/* For slice.c: an object with @size bytes, already charged, is there. */
 void gsched_memory_add(uint32_t client, uint32_t parent, uint32_t object, const uint8_t uuid[16],
 		       uint64_t size);
 /* It is about to be freed. @all: with all objects of which it is the parent or the client */
 struct gsched_held *gsched_memory_remove(uint32_t client, uint32_t object, bool all);
-/* Gives back what @held has if it was @freed, else records it again. */
+/* Uncharges what @held has if it was @freed, else records it again. */
 void gsched_memory_removed(struct gsched_held *held, bool freed);
 
 #endif /* GSCHED_MEMORY_H */

@@ -64,7 +64,7 @@ struct rm_alloc {
 struct rm_memory {
 	uint32_t owner, type, flags, width, height, pitch, attr, attr2, format, coverage[2], __pad;
 	uint64_t range[2];
-	uint64_t size;			/* in: at least; out: what it got */
+	uint64_t size;			/* libcuda asks for multiples of 2 MiB */
 };
 
 struct rm_free {
@@ -306,23 +306,19 @@ static bool allocates_memory(int fd, unsigned long request, struct rm_alloc *a, 
 
 static int allocate_memory(int fd, unsigned long request, struct rm_alloc *a, const uint8_t *uuid)
 {
-	const struct rm_memory *params = (const void *)(uintptr_t)a->params;
-	uint64_t size = params->size;
+	const uint64_t size = ((const struct rm_memory *)(uintptr_t)a->params)->size;
 	int rc, err;
 
-	if (!gsched_memory_take(uuid, size)) {
+	if (!gsched_memory_charge(uuid, size)) {
 		*alloc_status(request, a) = NO_MEMORY;
 		return 0;
 	}
 	rc = call_next(fd, request, a);
 	err = errno;
 	if (rc || *alloc_status(request, a)) {
-		gsched_memory_give(uuid, size);
+		gsched_memory_uncharge(uuid, size);
 	} else {
-		if (params->size < size)
-			gsched_memory_give(uuid, size - params->size);
-		gsched_memory_add(a->client, a->parent, a->object, uuid,
-				  params->size < size ? params->size : size);
+		gsched_memory_add(a->client, a->parent, a->object, uuid, size);
 	}
 	errno = err;
 	return rc;

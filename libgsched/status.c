@@ -267,7 +267,7 @@ static void add_client_band(cJSON *client, int dir)
 		add_number(client, numbers[i], dir, numbers[i]);
 }
 
-/* The number of the connection, which tells those of a process apart */
+/* The connection's number, which tells those of a process apart, and what memory it holds */
 static void add_usage(cJSON *client, int dir)
 {
 	char buf[4096];

@@ -604,10 +604,10 @@ static int check_group(const struct gsc_device *dev, const struct gsc_group *gro
 		clients += client->home == group;
 		waiting += client->waits && is_below(client->group, group);
 		running += client->runs && is_below(client->group, group);
-		if (is_below(client->group, group))
+		if (is_below(client->group, group)) {
 			sum += client->current_units;
-		if (is_below(client->group, group))
 			memory += client->memory;
+		}
 	}
 	if (clients != group->clients)
 		return 40;

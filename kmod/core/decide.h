@@ -19,8 +19,8 @@ void gsc_client_unseat(struct gsc_client *client);
  * memory.c. What @client holds counts in its group and those above: from when it comes into a group
  * until it goes.
  */
-void gsc_memory_come(struct gsc_client *client);
-void gsc_memory_go(struct gsc_client *client);
+void gsc_memory_charge(struct gsc_client *client);
+void gsc_memory_uncharge(struct gsc_client *client);
 /* @asks: -EDQUOT, and nothing changes, if it would be more than it is, and than a limit allows */
 int gsc_memory_set(struct gsc_client *client, u64 bytes, bool asks);
 bool gsc_memory_limited(const struct gsc_group *group);

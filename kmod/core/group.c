@@ -247,7 +247,7 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 	client->home = home;
 	client->group = own;
 	home->clients++;
-	gsc_memory_come(client);
+	gsc_memory_charge(client);
 	place(client, home);
 	follow(client);
 	if (!gsc_is_server(client))
@@ -257,7 +257,7 @@ void gsc_client_seat(struct gsc_client *client, struct gsc_group *home)
 void gsc_client_unseat(struct gsc_client *client)
 {
 	client->home->clients--;
-	gsc_memory_go(client);
+	gsc_memory_uncharge(client);
 	leave_user(client);
 	client->home = NULL;
 }

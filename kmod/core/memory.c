@@ -29,7 +29,7 @@ void gsc_memory_room(const struct gsc_group *group, u64 *max, u64 *room)
 	}
 }
 
-static void add(struct gsc_group *group, u64 bytes)
+static void charge(struct gsc_group *group, u64 bytes)
 {
 	struct gsc_memory *memory;
 
@@ -40,20 +40,20 @@ static void add(struct gsc_group *group, u64 bytes)
 	}
 }
 
-static void subtract(struct gsc_group *group, u64 bytes)
+static void uncharge(struct gsc_group *group, u64 bytes)
 {
 	for (; group; group = group->parent)
 		group->memory.current_bytes -= bytes;
 }
 
-void gsc_memory_come(struct gsc_client *client)
+void gsc_memory_charge(struct gsc_client *client)
 {
-	add(client->home, client->memory);
+	charge(client->home, client->memory);
 }
 
-void gsc_memory_go(struct gsc_client *client)
+void gsc_memory_uncharge(struct gsc_client *client)
 {
-	subtract(client->home, client->memory);
+	uncharge(client->home, client->memory);
 }
 
 int gsc_memory_set(struct gsc_client *client, u64 bytes, bool asks)
@@ -61,14 +61,14 @@ int gsc_memory_set(struct gsc_client *client, u64 bytes, bool asks)
 	u64 max, room;
 
 	if (bytes <= client->memory) {
-		subtract(client->home, client->memory - bytes);
+		uncharge(client->home, client->memory - bytes);
 	} else {
 		gsc_memory_room(client->home, &max, &room);
 		if (asks && bytes - client->memory > room) {
 			gsc_event(client->group, GSC_EVENT_MEMORY);
 			return -EDQUOT;
 		}
-		add(client->home, bytes - client->memory);
+		charge(client->home, bytes - client->memory);
 	}
 	client->memory = bytes;
 	return 0;

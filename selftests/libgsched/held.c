@@ -148,13 +148,13 @@ static void refuses(void)
 	ok(alloc(ROOT, DEVICE, 0x201, MEMORY, MIB, NO_MEMORY) == NO_MEMORY,
 	   "what the driver itself does not have");
 	ok(held(gpu) == MIB && told == MIB, "does not count");
-	ok(!gsched_memory_take(gpu, 4 * MIB) && gsched_memory_take(gpu, 3 * MIB) &&
+	ok(!gsched_memory_charge(gpu, 4 * MIB) && gsched_memory_charge(gpu, 3 * MIB) &&
 	   held(gpu) == 4 * MIB, "managed memory counts, and can be refused");
 	most = UINT64_MAX;
-	ok(!gsched_memory_take(gpu, UINT64_MAX) && !gsched_memory_take(gpu, UINT64_MAX - MIB) &&
-	   !gsched_memory_take(gpu, 1ull << 50) && held(gpu) == 4 * MIB,
+	ok(!gsched_memory_charge(gpu, UINT64_MAX) && !gsched_memory_charge(gpu, UINT64_MAX - MIB) &&
+	   !gsched_memory_charge(gpu, 1ull << 50) && held(gpu) == 4 * MIB,
 	   "what no device has is refused");
-	gsched_memory_give(gpu, 3 * MIB);
+	gsched_memory_uncharge(gpu, 3 * MIB);
 	ok(held(gpu) == MIB && told == MIB, "and is given back");
 	most = UINT64_MAX;
 }

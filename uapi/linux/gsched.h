@@ -16,9 +16,9 @@
  *    zero, or a reserved tier; ENOENT no such device; EBUSY already attached, or the slot is in
  *    use; ENOTCONN not attached; EPERM / EACCES not allowed; EINTR a signal came first; ENOSPC the
  *    device has as many clients as it takes; EDQUOT the user has half of the places that others
- *    leave, or a memory.max would be exceeded; ENODEV the device went away: DEVICE_DEL with GSCHED_DEVICE_DEL_FORCE, or the daemon
- *    ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and the first SUBMIT of a slot: nothing has
- *    changed. EAGAIN is of read(2) only.
+ *    leave, or a memory.max would be exceeded; ENODEV the device went away: DEVICE_DEL with
+ *    GSCHED_DEVICE_DEL_FORCE, or the daemon ended; ENOMEM no memory, for DEVICE_ADD, ATTACH, and
+ *    the first SUBMIT of a slot: nothing has changed. EAGAIN is of read(2) only.
  *  - Times are nanoseconds. Capacity is in 1/1024 CapSM (SMGuard 4.1): GSCHED_CAPSM is the capacity
  *    of one SM.
  *  - Whatever the client or its GPU writes into a page is a hint. It is checked and never used as

@@ -141,7 +141,7 @@ static int compare(const void *a, const void *b)
 
 static void forget(struct gi_managed *m)
 {
-	gsched_memory_give((const uint8_t *)m->client->gpu.bytes, m->size);
+	gsched_memory_uncharge((const uint8_t *)m->client->gpu.bytes, m->size);
 	free(m);
 }
 
@@ -155,7 +155,7 @@ CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsign
 	if (!c || !c->g || size > GSCHED_MEMORY_MAX)
 		return gi_real.cuMemAllocManaged(p, size, flags);
 	m = malloc(sizeof(*m));
-	if (!m || !gsched_memory_take((const uint8_t *)c->gpu.bytes, size)) {
+	if (!m || !gsched_memory_charge((const uint8_t *)c->gpu.bytes, size)) {
 		free(m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -168,7 +168,7 @@ CUresult gi_managed_alloc(struct gi_ctx *cx, CUdeviceptr *p, size_t size, unsign
 		atomic_store(&any_managed, true);
 	}
 	if (!found || *found != m) {
-		gsched_memory_give((const uint8_t *)c->gpu.bytes, size);
+		gsched_memory_uncharge((const uint8_t *)c->gpu.bytes, size);
 		free(m);
 	}
 	return rc;
