@@ -31,6 +31,7 @@ struct call {
 	int (*fn)(struct call_ctx *ctx);
 	uint16_t size;			/* of the structure; 0: none */
 	uint8_t in_fds, out_fds;
+	uint16_t min_size;		/* of an older one that is accepted, too; 0: only this */
 	enum { SAVES_NOTHING, SAVES_BINDINGS, SAVES_GROUPS } saves;	/* what state.c must save */
 };
 
@@ -357,7 +358,8 @@ static const struct call calls[] = {
 	[GSP_ATTACH]		= { call_attach, sizeof(struct gsched_attach), 0, 2 },
 	[GSP_SUBMIT]		= { call_submit, sizeof(struct gsched_submit) },
 	[GSP_COMPLETE]		= { call_complete, sizeof(struct gsched_complete) },
-	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report) },
+	[GSP_REPORT]		= { call_report, sizeof(struct gsched_report),
+				    .min_size = offsetof(struct gsched_report, __reserved) },
 	[GSP_REWRITE]		= { call_rewrite, sizeof(struct gsp_rewrite), 1, 2 },
 	[GSP_GROUP_CREATE]	= { call_group_create, sizeof(struct gsp_group),
 				    .saves = SAVES_GROUPS },
@@ -379,6 +381,7 @@ static const struct call calls[] = {
 
 /*
  * Checks the caller's structure of `size` bytes: the tail of a longer one than ours must be zero.
+ * What a shorter one lacks is zero from here on.
  */
 static int check_size(struct packet *p, size_t len, const struct call *call, uint32_t *size)
 {
@@ -389,8 +392,10 @@ static int check_size(struct packet *p, size_t len, const struct call *call, uin
 	if (len < sizeof(*size))
 		return -EINVAL;
 	memcpy(size, p->body, sizeof(*size));
-	if (*size < call->size || *size != len)
+	if (*size < (call->min_size ? call->min_size : call->size) || *size != len)
 		return -EINVAL;
+	if (len < call->size)
+		memset(p->body + len, 0, call->size - len);
 	for (size_t i = call->size; i < len; i++)
 		if (p->body[i])
 			return -E2BIG;

@@ -144,7 +144,7 @@ static const struct gsched_call calls[] = {
 	CALL(GSCHED_IOC_ATTACH, call_attach, gsched_attach, channel_group),
 	CALL(GSCHED_IOC_SUBMIT, call_submit, gsched_submit, window),
 	CALL(GSCHED_IOC_COMPLETE, call_complete, gsched_complete, ran_ns),
-	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, memory_room),
+	CALL(GSCHED_IOC_REPORT, call_report, gsched_report, block_us),
 };
 
 static long gsched_ioctl(struct file *file, unsigned int nr, unsigned long arg)

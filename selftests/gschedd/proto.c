@@ -281,6 +281,7 @@ static void reporting(void)
 					.activity = GSCHED_ACTIVITY_BUSY }, req;
 	struct gsched_submit sub = task(0, 1, 1);
 	struct peer_client c;
+	struct reply r;
 	int s = peer();
 
 	is(call(s, GSP_REPORT, &ok_req, sizeof(ok_req)), ENOTCONN,
@@ -307,8 +308,15 @@ static void reporting(void)
 	req.size = 0;
 	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EINVAL, "REPORT: size too small: EINVAL");
 	req = ok_req;
+	req.size = offsetof(struct gsched_report, block_us);
+	is(call(c.s, GSP_REPORT, &req, req.size), EINVAL, "REPORT: without block_us: EINVAL");
+	req = ok_req;
+	req.__reserved = 1;
+	req.memory = GSCHED_MEMORY_MAX + 1;
 	req.size = offsetof(struct gsched_report, __reserved);
-	is(call(c.s, GSP_REPORT, &req, req.size), EINVAL, "REPORT: without memory: EINVAL");
+	send_req(c.s, GSP_REPORT, 0, 2, &req, req.size, -1);
+	ok(receive(c.s, &r, 10000) && !r.h.err && r.len == req.size,
+	   "REPORT: an older structure, which ends with block_us");
 	req = ok_req;
 	req.__reserved = 1;
 	is(call(c.s, GSP_REPORT, &req, sizeof(req)), EOPNOTSUPP,

@@ -346,10 +346,15 @@ TEST_F(call, report_bad_input)
 	req = good;
 	req.memory = GSCHED_MEMORY_MAX + 1;
 	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
-	/* the call had no more than that once */
 	req = good;
-	req.size = offsetof(struct gsched_report, __reserved);
+	req.size = offsetof(struct gsched_report, block_us);
 	EXPECT_EQ(-EINVAL, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	/* an older one ends with block_us; what lies behind it is neither read nor written */
+	req.__reserved = 1;
+	req.memory = GSCHED_MEMORY_MAX + 1;
+	req.size = offsetof(struct gsched_report, __reserved);
+	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_REPORT, &req));
+	EXPECT_EQ(GSCHED_MEMORY_MAX + 1, req.memory);
 	/* and the good one still goes, also with the largest numbers there are */
 	EXPECT_EQ(0, xioctl(self->a, GSCHED_IOC_REPORT, &good));
 	req = good;

@@ -300,6 +300,8 @@ struct gsched_complete {
  *	before
  * @memory_max: out: least memory.max of its group and those above; U64_MAX: none
  * @memory_room: out: how much more it may allocate under these limits; U64_MAX: no limit
+ *
+ * One that ends with @block_us, as of older libraries, is accepted, too.
  */
 struct gsched_report {
 	__u32 size;
