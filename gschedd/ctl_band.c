@@ -60,21 +60,26 @@ unknown:
 
 static int band_failed(const struct gsched_band_info *info, bool strict)
 {
-	int err = errno;
-
-	/* a gschedd without bands, or none beside the module: as without --mps */
-	if (err == ENOTTY || err == ENOTCONN) {
-		unset_environment();
-		return 0;
-	}
-	ctl_error("band %s%s%s: %s", info->band, *info->band ? ": " : "", strerror(err),
-		  *info->reason ? info->reason : "gschedd's log says more");
+	ctl_error("%s%s: %s%s%s", *info->band ? "band " : "", *info->band ? info->band : "gschedd",
+		  strerror(errno), *info->reason ? ": " : *info->band ? ": gschedd's log says more" :
+		  "", info->reason);
 	if (strict)
 		return -1;
 	ctl_error("without its MPS server: the program shares the GPU in time only (--strict "
 		  "refuses that)");
 	unset_environment();
 	return 0;
+}
+
+/* For --strict: whether the group has a band, and so needs an MPS server. Prints that it has none. */
+static bool lacks_server(struct gsched *g, const char *device, const char *group, const char *why)
+{
+	char band[64];
+
+	if (ctl_group_band(g, device, group ? group : "", band, sizeof(band)) || !*band)
+		return false;
+	ctl_error("band %s: %s", band, why);
+	return true;
 }
 
 int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid, bool strict)
@@ -97,7 +102,11 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 		opts.band = band;
 	}
 	opts.no_start = own && *own && !chosen_by_us(own);
-	if (gsched_band(&opts, &info))
+	if (strict && opts.no_start)
+		return lacks_server(g, ctl->device, group, "$" PIPE " is set: the program would "
+				    "use that MPS server; unset it") ? -1 : 0;
+	/* a gschedd without bands, or none beside the module, is one without --mps */
+	if (gsched_band(&opts, &info) && errno != ENOTTY && errno != ENOTCONN)
 		return opts.no_start ? 0 : band_failed(&info, strict);
 	if (opts.no_start) {
 		if (*info.band)
@@ -107,7 +116,8 @@ int ctl_band(const struct ctl *ctl, struct gsched *g, const char *group, int pid
 	}
 	unset_environment();
 	if (!*info.pipe)
-		return 0;
+		return strict && lacks_server(g, ctl->device, group, "there is no MPS server: "
+					      "start gschedd with --mps") ? -1 : 0;
 	return setenv(PIPE, info.pipe, 1) || setenv(LOG, info.log, 1) ||
 	       setenv(BAND, info.band, 1) ? -1 : 0;
 }

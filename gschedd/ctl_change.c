@@ -16,6 +16,20 @@ static const struct ctl_file *device_file(const struct ctl_change *c)
 	return c->kind == CTL_SET_DEVICE ? ctl_file_find(ctl_device_files, c->file) : NULL;
 }
 
+/* What cannot be read back is written last, when all else is done. */
+static bool is_final(const struct ctl_file *file)
+{
+	return file->valid || !strcmp(file->name, "plan");
+}
+
+/* In this order: a plan may be refused, the others have been checked. */
+static int turn_of(const struct ctl_change *c)
+{
+	const struct ctl_file *file = device_file(c);
+
+	return !file || !is_final(file) ? 0 : file->valid ? 2 : 1;
+}
+
 /* The group that a process is bound to; the root's path if none. */
 static char *group_of(const cJSON *device, const char *pid)
 {
@@ -39,8 +53,8 @@ static char *read_old(struct gsched *g, const struct ctl_change *c)
 	const cJSON *device;
 	cJSON *status;
 
-	/* the status has the mode in force, which may differ from the setting */
-	if (file && file->valid)
+	/* the status has the mode in force, which may differ from the setting, and no plan's text */
+	if (file && is_final(file))
 		return NULL;
 	if (c->kind == CTL_SET_GROUP && strcmp(c->file, "procs"))
 		return gsched_group_get(g, c->device, c->group, c->file, value, sizeof(value)) ?
@@ -55,6 +69,8 @@ static char *read_old(struct gsched *g, const struct ctl_change *c)
 			break;
 	if (device && c->kind == CTL_SET_GROUP)
 		old = group_of(device, c->value);
+	else if (device && !strcmp(c->file, "policy"))
+		old = strdup(ctl_policy_set(device));
 	else if (device && cJSON_GetObjectItemCaseSensitive(device, c->file))
 		old = strdup(ctl_text(device, c->file));
 	cJSON_Delete(status);
@@ -166,12 +182,10 @@ int ctl_apply(struct ctl *ctl, struct gsched *g, struct ctl_change *changes, siz
 			rc = print_refused(&changes[i], from);
 		}
 	}
-	for (int last = 0; last < 2; last++)
-		for (size_t i = 0; i < n && !rc; i++) {
-			file = device_file(&changes[i]);
-			if ((file && file->valid) == last && apply_change(g, &changes[i]))
+	for (int turn = 0; turn < 3; turn++)
+		for (size_t i = 0; i < n && !rc; i++)
+			if (turn_of(&changes[i]) == turn && apply_change(g, &changes[i]))
 				rc = print_refused(&changes[i], from);
-		}
 	if (rc)
 		revert_changes(g, changes, n);
 	for (size_t i = 0; i < n; i++)

@@ -28,8 +28,10 @@ static int show_group(struct gsched *g, const char *device, const char *group)
 			continue;
 		if (!gsched_group_get(g, device, group, f->name, value, sizeof(value))) {
 			value[strcspn(value, "\n")] = '\0';
-			if (!strcmp(f->name, "cgroup") && ctl_scope_made(group, value))
-				*value = '\0';
+			/* an empty one would unbind programs from one that run makes */
+			if (!strcmp(f->name, "cgroup") &&
+			    (!*value || ctl_scope_made(group, value)))
+				continue;
 			printf("%s=%s\n", f->name, value);
 		} else if (errno != ENOENT) {	/* ENOENT: an arbiter without this file */
 			return ctl_group_error("", group, f->name, NULL);
@@ -46,9 +48,10 @@ static int show_device(struct gsched *g, const cJSON *device)
 
 	printf("[device %s]\n", name);
 	for (const struct ctl_file *f = ctl_device_files; f->name; f++)
-		/* a plan expires by itself, and takes effect by being written */
-		if (!f->valid && ctl_list(device, f->name) &&
-		    strcmp(ctl_text(device, f->name), "plan"))
+		/* a plan expires by itself; the policy is the one from before it */
+		if (!strcmp(f->name, "policy"))
+			printf("%s=%s\n", f->name, ctl_policy_set(device));
+		else if (!f->valid && ctl_list(device, f->name))
 			printf("%s=%s\n", f->name, ctl_text(device, f->name));
 	cJSON_ArrayForEach(group, ctl_list(device, "groups"))
 		if (!rc)

@@ -2,6 +2,7 @@
 /* gschedctl: reads JSON. A key that a backend does not have reads as "-", "" or 0. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "ctl_json.h"
 
 const char *ctl_text(const cJSON *o, const char *key)
@@ -32,6 +33,15 @@ const char *ctl_string(const cJSON *o, const char *key)
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 
 	return cJSON_IsString(v) ? v->valuestring : "";
+}
+
+const char *ctl_policy_set(const cJSON *device)
+{
+	static const char then[] = ", then ";
+	const char *policy = ctl_string(device, "policy");
+	const char *after = strstr(ctl_string(device, "planned"), then);
+
+	return after && !strcmp(policy, "plan") ? after + sizeof(then) - 1 : policy;
 }
 
 double ctl_number(const cJSON *o, const char *key)

@@ -15,6 +15,9 @@ const char *ctl_string(const cJSON *o, const char *key);	/* "": there is none */
 double ctl_number(const cJSON *o, const char *key);	/* 0: there is none */
 const cJSON *ctl_list(const cJSON *o, const char *key);
 
+/* The @device's policy as it was set; while a plan is in force, the one that decides after it. */
+const char *ctl_policy_set(const cJSON *device);
+
 void ctl_print_json(const cJSON *o);
 
 /* The arbiter's status; NULL after printing the error. The caller frees it. */

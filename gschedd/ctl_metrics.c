@@ -20,6 +20,7 @@ struct metric {
 #define COUNTER	"counter"
 #define GAUGE	"gauge"
 #define PREEMPTION	"gsched_group_preemption_seconds"
+#define SHARE	"share"
 #define US	1e-6
 #define NS	1e-9
 
@@ -33,7 +34,12 @@ static const struct metric group_metrics[] = {
 	  "capsm.current", NULL, 1 },
 	{ "gsched_group_capsm_max", GAUGE, "capsm.max of the group; absent without a limit",
 	  "capsm.max", NULL, 1 },
-	{ "gsched_group_capsm_min", GAUGE, "capsm.min of the group", "capsm.min", NULL, 1 },
+	{ "gsched_group_capsm_min", GAUGE, "capsm.min of the group; absent if it is max",
+	  "capsm.min", NULL, 1 },
+	{ "gsched_group_capsm_reserve", GAUGE, "capsm.reserve of the group; absent if it is auto",
+	  "capsm.reserve", NULL, 1 },
+	{ "gsched_group_latency_target_seconds", GAUGE, "gpu.latency_target_us of the group; 0: none",
+	  "gpu.latency_target_us", NULL, US },
 	{ "gsched_group_weight", GAUGE, "gpu.weight of the group", "gpu.weight", NULL, 1 },
 	{ "gsched_group_priority", GAUGE, "gpu.priority of the group", "gpu.priority", NULL, 1 },
 	{ "gsched_group_held_seconds_total", COUNTER, "Time that tasks held capacity",
@@ -103,7 +109,7 @@ static const struct metric client_metrics[] = {
 	  "Time that launches were held back by turns or a share", "held_ns", NULL, NS },
 	{ "gsched_client_memory_bytes", GAUGE, "Device memory that it holds", "memory", NULL, 1 },
 	{ "gsched_client_share", GAUGE, "Share of the device's time that capsm.max leaves it",
-	  "share", NULL, 1 },
+	  SHARE, NULL, 1 },
 };
 
 /* Prints a label; the format requires that \, " and newlines in its value are escaped */
@@ -173,12 +179,40 @@ static void put_labels(const cJSON *device, const cJSON *group, const cJSON *cli
 	putchar('}');
 }
 
+static bool same_process(const cJSON *a, const cJSON *b)
+{
+	return ctl_number(a, "pid") == ctl_number(b, "pid") &&
+	       !strcmp(ctl_string(a, "group"), ctl_string(b, "group"));
+}
+
+/*
+ * Of the process of @client, which may have several connections to the device: their sum, which is
+ * that of the first; the share is that of each. False: there is none, or this is not the first.
+ */
+static bool number_of_process(const struct metric *m, const cJSON *client, double *value)
+{
+	const cJSON *c;
+	bool any = false;
+	double one;
+
+	for (c = client->prev; c->next; c = c->prev)	/* the first one's prev is the last */
+		if (same_process(c, client))
+			return false;
+	for (c = client, *value = 0; c; c = c->next)
+		if (same_process(c, client) && number_at(c, m->path, &one)) {
+			*value += !any || strcmp(m->path, SHARE) ? one : 0;
+			any = true;
+		}
+	return any;
+}
+
 static void put_sample(const struct metric *m, const cJSON *device, const cJSON *group,
 		       const cJSON *client)
 {
 	double value;
 
-	if (!number_at(client ? client : group ? group : device, m->path, &value))
+	if (client ? !number_of_process(m, client, &value) :
+	    !number_at(group ? group : device, m->path, &value))
 		return;
 	fputs(m->name, stdout);
 	put_labels(device, group, client, m->label);

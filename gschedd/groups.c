@@ -10,6 +10,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "gschedd.h"
 
 #define GROUPS_MAX	1024	/* per device */
-#define PROCS_MAX	256	/* per group: as many as fit in the file procs */
+#define PROCS_MAX	4096	/* per group: each has a descriptor */
 #define NAME_LEN	63
 #define ANCESTORS_MAX	256
 
@@ -146,11 +147,26 @@ static void group_free(struct group *g)
 	free(g);
 }
 
+/* One that has ended stays bound until its descriptor's turn in the event loop. */
+static bool has_processes(const struct group *g)
+{
+	struct bound_pid *b;
+
+	list_for_each_entry(b, &g->procs, node) {
+		struct pollfd ended = { .fd = b->src.fd, .events = POLLIN };
+
+		if (!poll(&ended, 1, 0))
+			return true;
+	}
+	return false;
+}
+
+/* Its processes would go on without its limits. */
 int group_delete(struct group *g)
 {
 	int err;
 
-	if (!g->parent)
+	if (!g->parent || has_processes(g))
 		return -EBUSY;
 	err = gsc_group_exit(g->core);
 	if (!err)
@@ -420,8 +436,11 @@ int group_get(struct group *group, const char *file, char *buf, size_t size)
 
 	buf[0] = '\0';
 	if (!strcmp(file, "procs")) {
-		list_for_each_entry(b, &group->procs, node)
+		list_for_each_entry(b, &group->procs, node) {
+			if (size - used < 16)
+				return -EFBIG;
 			used += snprintf(buf + used, size - used, "%d\n", (int)b->pid);
+		}
 		return 0;
 	}
 	if (!strcmp(file, "cgroup")) {

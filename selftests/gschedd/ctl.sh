@@ -104,11 +104,15 @@ expect 1 "no such file" "an unknown file" "$ctl" group set batch gpu.colour=1
 expect 1 "it can only be read" "a file that is only read" "$ctl" group set batch capsm.current=1
 expect 1 "no such group" "an unknown group" "$ctl" group set none capsm.max=1
 expect 1 "no such group" "shown" "$ctl" group show none
-# a client of gpu0
+# a client of gpu0, by two connections
 perl -MSocket -e \
-	'socket S, AF_UNIX, SOCK_SEQPACKET, 0 and connect S, sockaddr_un($ENV{GSCHED_SOCKET}) or die;
-	syswrite S, pack("L4 L2 H32 x64", 3, 1, 0, 0, 88, 1, "000102030405060708090a0b0c0d0e0f");
-	sysread S, $_, 4096; print((unpack "L4")[2], "\n"); $| = 1; print ""; sleep 1000' \
+	'for (0, 1) {
+	socket $s[$_], AF_UNIX, SOCK_SEQPACKET, 0 and
+		connect $s[$_], sockaddr_un($ENV{GSCHED_SOCKET}) or die;
+	syswrite $s[$_],
+		pack("L4 L2 H32 x64", 3, 1, 0, 0, 88, 1, "000102030405060708090a0b0c0d0e0f");
+	sysread $s[$_], $r, 4096; }
+	print((unpack "L4", $r)[2], "\n"); $| = 1; print ""; sleep 1000' \
 		>"$OUT/attached" &
 sleeper=$!
 for _ in $(seq 1000); do [ -s "$OUT/attached" ] && break; sleep 0.01; done
@@ -124,7 +128,6 @@ expect 1 "the files are capsm.max, gpu.weight and gpu.priority" "a file that it 
 	"$ctl" client set $sleeper gpu.band=x
 expect 1 "no client has that pid" "a process that is no client" "$ctl" client set $$ capsm.max=1
 expect 2 "give the number of a process" "what is no process" "$ctl" client get x capsm.max
-kill $sleeper; wait $sleeper 2>/dev/null; sleeper=
 for c in "group create x" "group show" "group get / capsm.max" "device set policy=hpf" \
 	"run -- true" status watch; do
 	# shellcheck disable=SC2086
@@ -153,6 +156,9 @@ awk '/^# TYPE / { bad += seen[$3]++; type = $3; kind = $4; n++; next } /^#/ { ne
 	name != type || twice[$1]++ || $2 + 0 != $2 { bad = 1 }
 	END { exit bad || n <= 15 }' "$OUT/out"
 ok $? "in Prometheus' format"
+[ "$(grep -c "^gsched_client_wings_total.*pid=\"$sleeper\"" "$OUT/out")" = 1 ]
+ok $? "with the process that has two connections"
+kill $sleeper; wait $sleeper 2>/dev/null; sleeper=
 "$ctl" monitor >"$OUT/events" 2>"$OUT/monitor.err" &
 monitor=$!
 "$ctl" -d gpu1 monitor -o json -n 3 >"$OUT/events.json" &
@@ -204,8 +210,17 @@ expect 1 "the files are mode, policy, plan, switch_us, max_overhead, max_slowdow
 ok $? "device set, a plan"
 expect 0 "plan: 1 groups for" "status tells of it" "$ctl" status
 expect 0 "" "showconf while there is one" "$ctl" showconf
-! grep -q '^plan\|=plan' "$OUT/out"
-ok $? "leaves it out"
+! grep -q '^plan\|=plan' "$OUT/out" && grep -qx policy=hpf "$OUT/out"
+ok $? "leaves it out, and names the policy from before"
+expect 1 "nothing was changed" "device set, all or none while there is one" \
+	"$ctl" device set policy=srt "plan=60000 batch=999"
+"$ctl" status --json | jq -e '.devices[0].policy == "hpf"' >/dev/null
+ok $? "the policy is put back"
+"$ctl" device set "plan=60000 batch=1.5"
+expect 1 "max_slowdown is 100" "device set, a plan and what is refused" \
+	"$ctl" device set plan=none max_slowdown=1
+"$ctl" group get batch capsm.plan | grep -qx 1.5
+ok $? "the plan stays"
 expect 1 "together not above the device" "device set, a plan of too much" \
 	"$ctl" device set "plan=60000 batch=999"
 expect 1 "it names a group that there is not" "device set, a plan for nobody" \

@@ -236,6 +236,30 @@ static void nothing(void)
 	pause();
 }
 
+/* More than a group could have once. */
+#define MANY	300
+
+static void many_processes(void)
+{
+	pid_t kids[MANY];
+	int err = group_call(GSP_GROUP_CREATE, "many", NULL, NULL);
+	char pid[16];
+
+	for (int i = 0; i < MANY; i++) {
+		kids[i] = child(nothing);
+		snprintf(pid, sizeof(pid), "%d", (int)kids[i]);
+		err = err ? err : group_call(GSP_GROUP_BIND, "many", "procs", pid);
+	}
+	is(err, 0, "%d processes in a group", MANY);
+	is(group_call(GSP_GROUP_DELETE, "many", NULL, NULL), EBUSY,
+	   "delete a group with processes: EBUSY");
+	for (int i = 0; i < MANY; i++)
+		kill(kids[i], SIGKILL);
+	for (int i = 0; i < MANY; i++)
+		wait_child(kids[i]);
+	is(group_call(GSP_GROUP_DELETE, "many", NULL, NULL), 0, "once they have ended it goes");
+}
+
 static void binding(void)
 {
 	struct peer_client c;
@@ -414,6 +438,7 @@ int main(void)
 	daemon_start("--device", DEVICE, NULL);
 	names();
 	files();
+	many_processes();
 	binding();
 	connections();
 	cgroups();

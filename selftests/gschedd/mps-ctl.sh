@@ -86,6 +86,10 @@ ok $? "and it says so"
 expect 0 "pipe=/my/own" "also without a band" env CUDA_MPS_PIPE_DIRECTORY=/my/own \
 	"$ctl" run -g plain -- sh -c "$show"
 silent "where there is nothing to say"
+expect 0 "pipe=/my/own" "--strict, no band" env CUDA_MPS_PIPE_DIRECTORY=/my/own \
+	"$ctl" run --strict -g plain -- sh -c "$show"
+expect 1 "band blue: \$CUDA_MPS_PIPE_DIRECTORY is set" "--strict, a band: not in another server" \
+	env CUDA_MPS_PIPE_DIRECTORY=/my/own "$ctl" run --strict -g a -- sh -c "$show"
 
 echo deaf >"$OUT/mps/FAULT"
 "$ctl" group set plain gpu.band=deaf
@@ -119,6 +123,9 @@ ok $? "nothing is said of such programs"
 "$ctl" group create a && "$ctl" group set a gpu.band=blue
 expect 0 "pipe=none" "without --mps a band has no server" "$ctl" run -g a -- sh -c "$show"
 silent "and nothing is said of it"
+expect 1 "band blue: there is no MPS server: start gschedd with --mps" "--strict: it does not run" \
+	"$ctl" run --strict -g a -- sh -c "$show"
+expect 0 "pipe=none" "--strict, no band" "$ctl" run --strict -- sh -c "$show"
 stop
 
 # several devices: one server for all of them
