@@ -3,6 +3,7 @@
  * Blocks that wait for each other, for the host or for another launch: barriers of the whole grid,
  * a lock, a scan that looks back, a kernel that stays
  */
+#include <unistd.h>
 #include "forms.h"
 
 #define TURNS 6u
@@ -316,6 +317,47 @@ static void waits_for_launch(void)
 	words_show("waits-for-launch", &w);
 }
 
+static void wait_for_host(void *flag)
+{
+	while (!*(volatile uint32_t *)flag)
+		usleep(100);
+}
+
+/*
+ * A stream in which nothing runs until the host has launched it all, behind a host function, then
+ * behind a kernel: as benchmarks do, to measure without the host
+ */
+static void host_gate(void)
+{
+	struct words all, few;
+	struct flag gate;
+	CUfunction f;
+	CUstream s;
+
+	form_begin();
+	f = form_function("work");
+	all = words_new((size_t)form_blocks * THREADS);
+	few = words_new((size_t)FEW * THREADS);
+	gate = flag_new();
+	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	work(f, s, &all, ROUNDS, 1);
+	for (int round = 0; round < 2; round++) {
+		gate.host[0] = 0;
+		if (!round)
+			DO(cuLaunchHostFunc(s, wait_for_host, (void *)gate.host));
+		else
+			hold(s, &gate);
+		for (uint32_t k = 0; k < 200; k++)
+			work(f, s, k % 40 ? &few : &all, 2, k);
+		IS(NOT_READY, cuStreamQuery(s));
+		gate.host[0] = 1;
+		DO(cuStreamSynchronize(s));
+	}
+	flag_free(&gate);
+	words_show("host-gate", &all);
+	words_show("few", &few);
+}
+
 const struct form waiting_forms[] = {
 	{ "grid-sync", grid_sync },
 	{ "grid-sync-streams", grid_sync_streams },
@@ -326,5 +368,6 @@ const struct form waiting_forms[] = {
 	{ "look-back", look_back },
 	{ "persistent", persistent },
 	{ "waits-for-launch", waits_for_launch },
+	{ "host-gate", host_gate },
 	{ 0 },
 };

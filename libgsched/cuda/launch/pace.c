@@ -9,6 +9,7 @@
 
 #define BOUND_US	20	/* poll interval for our own events */
 #define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
+#define LET_GO_MAX	14	/* halved so often, it is no longer than a poll */
 #define STUCK_NS	100000000	/* work in flight for so long may wait for other streams */
 #define STUCK_FACTOR	2	/* and for so many times what it is known to take */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
@@ -224,6 +225,7 @@ static void reap_batches(struct gi_client *c, struct gi_pacer *p)
 		p->first = (p->first + 1) % GI_BATCHES;
 		p->pending--;
 		p->ended = true;
+		p->let_go = 0;
 		atomic_store(&p->in_flight, p->pending + p->open);
 	}
 }
@@ -531,6 +533,24 @@ static bool holds_up(const struct gi_pacer *p, const struct gi_ctx *cx, const st
 }
 
 /*
+ * Whether the launch has waited long enough for work in flight that may need it. While none of that
+ * work ends, each launch that goes halves the wait of the next: a kernel or a host function may
+ * have the program make many launches before it lets any of them run (nvbench). Not for kernels
+ * known to take so long. Called with the lock held.
+ */
+static bool waited_enough(struct gi_pacer *p, uint64_t since, uint64_t now)
+{
+	const struct gi_batch *b = batch_at(p, 0);
+
+	if (now - since <= (uint64_t)BOUND_NS >> p->let_go)
+		return false;
+	if (p->pending && p->let_go < LET_GO_MAX &&
+	    (b->unmeasured || (now - b->opened_ns) / STUCK_FACTOR > b->expected_ns))
+		p->let_go++;
+	return true;
+}
+
+/*
  * @open_since: since when only work in flight and the share hold this launch back; 0: something
  * else does
  */
@@ -548,10 +568,10 @@ static bool may_go(struct gi_client *c, struct gi_pacer *p, const struct gi_ctx 
 		*open_since = now;
 	if (shared && !share_affords(c, p, debt, now))
 		return p->pending &&
-		       (now - *open_since > BOUND_NS || holds_up(p, cx, l, now));
+		       (waited_enough(p, *open_since, now) || holds_up(p, cx, l, now));
 	/* the open batch is one of the two that may be in flight */
 	return !bound || p->pending < 2 || p->open || count_unfinished(p) < 2 ||
-	       now - *open_since > BOUND_NS || holds_up(p, cx, l, now);
+	       waited_enough(p, *open_since, now) || holds_up(p, cx, l, now);
 }
 
 /*

@@ -61,6 +61,7 @@ struct gi_pacer {
 	struct gi_batch batch[GI_BATCHES];
 	unsigned int first, pending;	/* batches in flight: the oldest, and how many */
 	bool open;			/* the batch behind those in flight is open */
+	unsigned int let_go;		/* launches that waited in vain since a batch ended */
 	bool ended;			/* the batch before @first has ended and has its events */
 	uint32_t tickets;
 	unsigned int sample_turns;	/* counts batches: one in SAMPLE_EVERY is a sample */

@@ -28,6 +28,8 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
+#define GATED_NS	100000000	/* tasks that have not begun by then may wait for the host */
+#define GATED_AHEAD	512	/* then so many launches more: the driver's queue has 1024 */
 #define HELD_NS		1000000000	/* most time that a launch is held back */
 #define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
 
@@ -64,11 +66,21 @@ bool gi_tasks_evicted(const struct gi_client *c)
 		unsigned int i = __builtin_ctzll(mask);
 		const struct gsched_cl_slot *line = &c->cl->slot[i];
 
-		if (may_need_wing(c, i) &&
+		if (may_need_wing(c, i) && gi_load(&line->start_ns) &&
 		    (!gi_load(&c->arb->slot[i].window) ||
 		     gi_load(&line->left) >= gi_load(&line->launched)))
 			return true;
 	}
+	return false;
+}
+
+bool gi_tasks_begun(const struct gi_client *c)
+{
+	uint64_t mask;
+
+	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1)
+		if (gi_load(&c->cl->slot[__builtin_ctzll(mask)].start_ns))
+			return true;
 	return false;
 }
 
@@ -112,7 +124,8 @@ void gi_tasks_wait_ahead(struct gi_client *c)
 	struct gi_tasks *t = c->tasks;
 	uint32_t seq[GSCHED_SLOTS];
 	unsigned int round = 0, i;
-	uint64_t mask = gi_slots_in_flight(t), start = gi_now();
+	uint64_t mask = gi_slots_in_flight(t), start = gi_now(), waited;
+	int ahead = 0;
 
 	for (i = 0; i < GSCHED_SLOTS; i++)
 		seq[i] = gi_load(&c->cl->slot[i].seq);
@@ -126,11 +139,17 @@ void gi_tasks_wait_ahead(struct gi_client *c)
 		/* it may wait for what this thread does next, unless it waits for the arbiter */
 		if (gi_tasks_evicted(c))
 			start = gi_now();
-		if (atomic_load(&c->stop) || gi_now() - start > SPARE_NS)
+		waited = gi_now() - start;
+		if (atomic_load(&c->stop) || waited > SPARE_NS)
 			break;
+		/* many launches, if a host function or another kernel holds up the stream */
+		if (waited > GATED_NS && !gi_tasks_begun(c)) {
+			ahead = -GATED_AHEAD;
+			break;
+		}
 		spin_or_sleep(&round);
 	}
-	atomic_store(&t->ahead, 0);
+	atomic_store(&t->ahead, ahead);
 }
 
 /* The agent has stopped: waiting would not help. */

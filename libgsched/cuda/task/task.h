@@ -82,7 +82,7 @@ struct gi_slot {
 struct gi_tasks {
 	_Atomic uint64_t free;		/* mask of the FREE slots, which launches search: slot.c */
 	_Atomic uint64_t gated;		/* slots whose task has a done gate */
-	_Atomic unsigned int ahead;	/* launches without one since such a task was waited for */
+	_Atomic int ahead;		/* launches without one since such a task was waited for */
 	/* twin launches under way, on blocking (and legacy) streams and on others: gate.c */
 	_Atomic int launching_ordered, launching_unordered;
 	/* driver calls that hold launches back: all of them, or those on ordered streams: gate.c */
@@ -142,8 +142,8 @@ static inline bool gi_tasks_far_ahead(const struct gi_client *c, unsigned int la
 	struct gi_tasks *t = c->tasks;
 
 	return atomic_load_explicit(&t->gated, memory_order_relaxed) &&
-	       atomic_fetch_add_explicit(&t->ahead, launches, memory_order_relaxed) + launches >
-	       GI_AHEAD;
+	       atomic_fetch_add_explicit(&t->ahead, launches, memory_order_relaxed) +
+	       (int)launches > GI_AHEAD;
 }
 
 /* Slots that are not FREE; a snapshot, as are the next ones. */
@@ -266,11 +266,12 @@ bool gi_tasks_quiesce(struct gi_client *c);
 /* Only waits for that, @timeout_ns at most. */
 bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t timeout_ns);
 void gi_tasks_resume(struct gi_client *c);
-/* Whether a task that may need a wing has no window, or no workers */
+/* Whether a task that has begun, and may need a wing, has no window or no workers */
 bool gi_tasks_evicted(const struct gi_client *c);
+bool gi_tasks_begun(const struct gi_client *c);	/* whether one in flight has */
 /*
  * After gi_tasks_far_ahead(): waits for the tasks that have a done gate now, as long as one is
- * evicted, else for a second at most.
+ * evicted, else for a second at most, or a tenth of one if none has begun.
  */
 void gi_tasks_wait_ahead(struct gi_client *c);
 void gi_stay_near(void);	/* both, before a call that enqueues something else */
