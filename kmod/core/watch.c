@@ -11,9 +11,15 @@
  * ends, its client is served as if it were gone, and opaque tasks of the client share what it keeps
  * where they would get nothing.
  *
+ * A more important one, too, is overdue in the end, if it takes a hundred times as long as it should
+ * and keeps all from somebody below: it may be unable to begin, since kernels that wait for those
+ * below fill the SMs.
+ *
  * Rewritten kernels need none of this: equals get their part of the SMs at once, by eviction.
  */
 #include "decide.h"
+
+#define STUCK_NS	2000000000ULL
 
 static const struct gsc_task *first_waiting(const struct gsc_client *client)
 {
@@ -34,6 +40,34 @@ static const struct gsc_task *head_of(const struct gsc_client *client)
 		return NULL;
 	head = list_first_entry(&client->tasks, struct gsc_task, peer);
 	return head->chained ? first_waiting(client) : head;
+}
+
+/* Whether its first task, or the next one behind an opaque one, runs and has no window */
+static bool has_nothing(const struct gsc_client *client)
+{
+	const struct gsc_task *task;
+	unsigned int left = 2;
+
+	list_for_each_entry(task, &client->tasks, peer) {
+		if (gsc_is_block(task))
+			return task->state == GSC_TASK_RUNNING && !task->window;
+		if (!--left)
+			break;
+	}
+	return false;
+}
+
+/* When a task that keeps all from one below it takes too long to be just late; 0: never */
+static u64 stuck_at(const struct gsc_band *band, const struct gsc_task *task)
+{
+	const struct gsc_client *client;
+
+	if (!task->predicted_ns || task->predicted_ns > STUCK_NS / 100)
+		return 0;
+	list_for_each_entry(client, &band->active, active)
+		if (client != task->client && has_nothing(client))
+			return task->granted + STUCK_NS;
+	return 0;
 }
 
 /* When whoever waits longest for what @task keeps runs out of patience; 0: nobody waits */
@@ -80,7 +114,8 @@ void gsc_watch(struct gsc_band *band)
 			task->chained = true;
 		else
 			band->watch = gsc_earlier(band->watch, due);
-		due = task->overdue ? client->dev->now : due_at(band, task);
+		due = task->overdue ? client->dev->now :
+		      gsc_earlier(due_at(band, task), stuck_at(band, task));
 		if (due && due <= client->dev->now) {
 			if (!task->overdue)
 				gsc_event(client->group, GSC_EVENT_OVERDUE);

@@ -268,6 +268,33 @@ static void who_waits_for_what_follows_goes_on_below_others(void)
 	EXPECT(submit(1, 3, LAUNCH, 1) == QUEUED);
 }
 
+/*
+ * More important, and usually short: it may be unable to begin, as kernels below fill the SMs that
+ * wait for those that it keeps away
+ */
+static void who_takes_a_hundred_times_as_long_is_overdue(void)
+{
+	for (int usual = 1; usual >= 0; usual--) {
+		setup();
+		attach(2);
+		EXPECT(!store(&group[0], GSC_FILE_GPU_PRIORITY, "1"));
+		EXPECT(submit(1, 0, LAUNCH, 132) == 0);
+		EXPECT(submit(1, 1, BLOCK, 100000) == 0);
+		EXPECT(submit_block_ns(0, 0, LAUNCH, 100000, usual * 19 * MS, 0) == 0);
+		EXPECT(!task(1, 1)->window);
+		clock_ns += 1999 * MS;
+		gsc_tick(&dev, clock_ns);
+		EXPECT(!task(0, 0)->overdue && !task(1, 1)->window);
+		clock_ns += MS;
+		gsc_tick(&dev, clock_ns);
+		checked();
+		EXPECT(task(0, 0)->overdue == usual);
+		EXPECT(!usual == !task(1, 1)->window);
+		EXPECT(complete(0, 0) == 0);
+		EXPECT_WINDOW(task(1, 1), 132);
+	}
+}
+
 static void lower_ranks_wait_for_an_opaque_task(void)
 {
 	attach(2);
@@ -403,7 +430,9 @@ static const struct {
 } tests[] = {
 	TEST(descriptors_are_no_shares), TEST(users_share_a_group), TEST(bands_weigh_by_user),
 	TEST(turns_go_by_user), TEST(room_for_others), TEST(places_follow_memory),
-	TEST(who_never_completes_is_overdue), TEST(who_never_completes_may_wait_for_what_follows),
+	TEST(who_never_completes_is_overdue),
+	TEST(who_takes_a_hundred_times_as_long_is_overdue),
+	TEST(who_never_completes_may_wait_for_what_follows),
 	TEST(who_waits_for_what_follows_goes_on_below_others),
 	TEST(lower_ranks_wait_for_an_opaque_task),
 	TEST(a_client_has_a_max), TEST(a_client_has_a_priority), TEST(a_client_has_a_weight),
