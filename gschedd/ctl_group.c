@@ -48,23 +48,31 @@ static int print_file(struct ctl *ctl, struct gsched *g, const char *group, cons
 	return 0;
 }
 
-/* Prints every file, one per line; files of several lines are indented below their name. */
+/*
+ * Prints every file that the user may read, one per line; files of several lines are indented below
+ * their name.
+ */
 static int show_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
 	char buf[CTL_VALUE_MAX];
-	int shown = 0;
+	bool there = false;
 
-	printf("%s\n", *group ? group : "/");
 	for (const struct ctl_file *f = ctl_group_files; f->name; f++) {
 		char *line, *save = NULL;
+		int err = gsched_group_get(g, ctl->device, group, f->name, buf, sizeof(buf)) ?
+			errno : 0;
 
-		if (gsched_group_get(g, ctl->device, group, f->name, buf, sizeof(buf))) {
-			/* a backend without this file, or the group does not exist */
-			if (errno == ENOENT && (shown || f[1].name))
-				continue;
+		/* a backend without this file, or the group does not exist */
+		if (err == ENOENT)
+			continue;
+		if (err && err != EPERM && err != EACCES)
 			return ctl_group_error("", group, f->name, NULL);
-		}
-		shown++;
+		if (!there)
+			printf("%s\n", *group ? group : "/");
+		there = true;
+		/* not for this user */
+		if (err)
+			continue;
 		line = strtok_r(buf, "\n", &save);
 		if (!save || !*save) {
 			printf("  %-21s %s\n", f->name, line ? line : "");
@@ -74,7 +82,10 @@ static int show_group(struct ctl *ctl, struct gsched *g, const char *group, cons
 		for (; line; line = strtok_r(NULL, "\n", &save))
 			printf("    %s\n", line);
 	}
-	return 0;
+	if (there)
+		return 0;
+	errno = ENOENT;
+	return ctl_group_error("", group, NULL, NULL);
 }
 
 typedef int group_fn(struct ctl *ctl, struct gsched *g, const char *group, const char *file);

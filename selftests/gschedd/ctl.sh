@@ -561,6 +561,13 @@ if [ "$(id -u)" = 0 ] && "${nobody[@]}" test -x "$ctl" 2>/dev/null; then
 	chmod 755 "$(dirname "$GSCHED_SOCKET")"
 	expect 1 "as root" "another user may not" "${nobody[@]}" "$ctl" group create mine
 	expect 0 "gpu0" "but may look" "${nobody[@]}" "$ctl" status
+	"$ctl" group set batch owner=65534
+	expect 0 "capsm.max " "group show shows what they may read" "${nobody[@]}" "$ctl" group show
+	sed '/^batch$/,$d' "$OUT/out" >"$OUT/root"
+	grep -qx batch "$OUT/out" && grep -q gpu.stat "$OUT/out" && ! grep -q gpu.stat "$OUT/root"
+	ok $? "of every group, without what they may not"
+	"$ctl" group set batch owner=0
+	expect 0 "capsm.max " "and of one" "${nobody[@]}" "$ctl" group show batch
 else
 	n=$((n + 1))
 	echo "ok $n - another user # SKIP needs root, setpriv and a tree that others may read"
