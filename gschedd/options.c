@@ -32,8 +32,6 @@ struct options opt = {
 	.worker_fd = -1,
 };
 
-const char *argp_program_version = "gschedd 0.1";
-
 enum {
 	KEY_CACHE_SIZE = 256, KEY_DRIVER, KEY_EMBEDDED, KEY_MODULE, KEY_AUTO, KEY_POLL,
 	KEY_FOREGROUND, KEY_LOG, KEY_POLICY,
@@ -322,6 +320,8 @@ static void set_defaults(void)
 void options_parse(int argc, char **argv)
 {
 	argp_err_exit_status = 2;
+	/* libc's variable: one defined here would be hidden from it by -fvisibility=hidden */
+	argp_program_version = "gschedd 0.1";
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
 	set_defaults();
 }

@@ -35,8 +35,6 @@ struct texts {
 	bool bad;		/* there was a failure other than an image without PTX */
 };
 
-const char *argp_program_version = "gsrewrite (gsched)";
-
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write the rewritten PTX there (- for the standard output)",
 	  0 },
@@ -334,6 +332,8 @@ int main(int argc, char **argv)
 	char *ptx;
 	int rc;
 
+	/* libc's variable: one defined here would be hidden from it by -fvisibility=hidden */
+	argp_program_version = "gsrewrite 0.1";
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	image = load(a.in, &size);
 	if (!image) {

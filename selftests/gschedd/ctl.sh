@@ -70,6 +70,13 @@ done <"$OUT/commands"
 for v in --version -V version; do
 	expect 0 "gschedctl 0.1" "$v" "$ctl" "$v"
 done
+for v in --version -V; do
+	expect 0 "gschedd 0.1" "gschedd $v" "$B/bin/gschedd" "$v"
+done
+for p in plan x; do
+	expect 2 "it is hpf, srt, ffs, wfq or corun" "gschedd --policy=$p" \
+		timeout 10 "$B/bin/gschedd" --socket "$OUT/none" --policy=$p
+done
 
 start_gschedd --driver '' --embedded \
 	--device gpu0:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f:16 \

@@ -7,6 +7,8 @@ corpus=selftests/rewriter/corpus
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 . selftests/tap.sh
+[ "$("$rewrite" --version)" = "gsrewrite 0.1" ] && [ "$("$rewrite" -V)" = "gsrewrite 0.1" ]
+ok $? "--version, -V"
 "$rewrite" "$corpus/grids.sm_90.ptx" --explain >"$tmp/out"
 ok $? "--explain: status 0"
 grep -q '^vecadd: tier block, rewritten' "$tmp/out"
