@@ -195,9 +195,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		opt.arbiter = ARBITER_AUTO;
 		break;
 	case KEY_POLICY:
-		if (!gsc_policy_find(arg))
-			argp_error(state, "--policy %s: there is no such policy; hpf is the one "
-				   "there always is", arg);
+		/* plan is in force only while there is one */
+		if (!gsc_policy_find(arg) || !strcmp(arg, "plan"))
+			argp_error(state, "--policy %s: it is hpf, srt, ffs, wfq or corun", arg);
 		opt.policy = arg;
 		opt.policy_given = true;
 		break;

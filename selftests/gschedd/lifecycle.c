@@ -238,7 +238,7 @@ static void bad_options(void)
 		{ "--device", ":000102030405060708090a0b0c0d0e0f:16" },
 		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0g:16" },
 		{ "--device", "gpu0:000102030405060708090a0b0c0d0e0f10:16" }, { "--mode", "x" },
-		{ "--policy", "x" }, { "--seed", "x" },
+		{ "--policy", "x" }, { "--policy", "plan" }, { "--seed", "x" },
 		{ "--cache-size", "x" }, { "--cache-size", "1T" },
 		{ "--cache-size", "99999999999G" }, { "--image-max", "0" },
 		{ "--poll-us", "-1" }, { "--log-level", "loud" }, { "--colour", NULL },
