@@ -69,7 +69,7 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		say(LOG_DEBUG, "no driver: %s", dlerror());
+		say(opt.driver_given ? LOG_ERROR : LOG_DEBUG, "no driver: %s", dlerror());
 		return 0;
 	}
 	init = dlsym(lib, "cuInit");

@@ -42,6 +42,7 @@ struct options {
 	const char *driver;
 	const char *policy;
 	bool policy_given, mode_given;	/* given as options, which override the saved state */
+	bool driver_given, nvml_given;	/* named by the user, who wants to know if it is missing */
 	uint64_t seed;			/* of policy chaos */
 	int mode;			/* GSCHED_MODE_* or -1 */
 	const char *trace;

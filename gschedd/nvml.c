@@ -81,6 +81,7 @@ static struct answer last, incoming;
 static uint64_t fresh_until, asked_ns;
 static bool asked;			/* and not answered yet */
 static struct source result = { .fd = -1 }, deadline = { .fd = -1 }, watch = { .fd = -1 };
+static bool say_missing;		/* the next child says it if there is no library */
 static pid_t child_pid;			/* 0: none; a killed child may take a while to end */
 static struct list_head waiters = { &waiters, &waiters };
 
@@ -189,6 +190,8 @@ static void answer_queries(int fd)
 	int (*init)(void) = lib ? dlsym(lib, "nvmlInit_v2") : NULL, (*shutdown)(void);
 	char question;
 
+	if (!lib && say_missing)
+		say(LOG_ERROR, "no NVML: %s", dlerror());
 	if (!init || init())
 		lib = NULL;
 	while (read(fd, &question, 1) == 1) {
@@ -510,8 +513,20 @@ static void watch_ready(struct source *src, uint32_t events)
 		set_timer(&watch, 0, 0);
 }
 
+/* Starts the process before it is asked, as only the process can say that there is no library. */
+static void start_early(void)
+{
+	collect_uuids();
+	say_missing = true;
+	if (!start_child())
+		keep_watch();	/* it ends the process unless somebody asks */
+	say_missing = false;
+}
+
 void nvml_watch(void)
 {
+	if (*opt.nvml && opt.nvml_given)
+		start_early();
 	if (*opt.nvml && (opt.arbiter == ARBITER_MODULE || needs_watch()))
 		keep_watch();
 }

@@ -184,6 +184,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_DRIVER:
 		opt.driver = arg;
+		opt.driver_given = true;
 		break;
 	case KEY_EMBEDDED:
 		opt.arbiter = ARBITER_EMBEDDED;
@@ -223,6 +224,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_NVML:
 		opt.nvml = arg;
+		opt.nvml_given = true;
 		break;
 	case KEY_QOS:
 		opt.qos = true;

@@ -591,6 +591,17 @@ expect 1 "there is none" "it is gone" "$ctl" device delete gpu1
 stop_gschedd
 ok "$gschedd_status" "gschedd ends cleanly"
 
+start_gschedd --embedded --log-level error --driver /nowhere/libcuda.so.1 \
+	--nvml /nowhere/libnvidia-ml.so.1
+grep -q "no driver: /nowhere/libcuda.so.1: " "$OUT/gschedd.log"
+ok $? "a driver that is named and not there: gschedd says so, and serves"
+wait_for 10 grep -q "no NVML: /nowhere/libnvidia-ml.so.1: " "$OUT/gschedd.log"
+ok $? "and NVML"
+expect 0 "no devices" "status" "$ctl" status
+[ "$(grep -c NVML "$OUT/gschedd.log")" = 1 ]
+ok $? "once"
+stop_gschedd
+
 start_gschedd --driver '' --embedded
 expect 0 "no devices" "a gschedd without devices: status" "$ctl" status
 expect 0 '{"devices":[]}' "device list" "$ctl" device list -o json
