@@ -58,6 +58,8 @@ struct gsched *ctl_open(struct ctl *ctl);
  */
 void ctl_no_arbiter(const char *or_else);
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g);
+/* Prints @s; characters that a terminal should not get appear as \xNN. */
+void ctl_put_safely(FILE *to, const char *s);
 /* Prints to stderr; characters of foreign names that a terminal should not get appear as \xNN. */
 void ctl_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ctl.h"
 #include "ctl_table.h"
 
 struct libscols_table *ctl_table(const char *columns)
@@ -14,6 +15,8 @@ struct libscols_table *ctl_table(const char *columns)
 
 	/* never truncate to the terminal's width: it wraps lines */
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
+	/* it would encode backslashes, too; cells are made safe before */
+	scols_table_enable_noencoding(table, 1);
 	for (; *columns; columns += len + (columns[len] == ' ')) {
 		bool right = *columns == '>';
 
@@ -29,8 +32,18 @@ void ctl_row_of(struct libscols_table *table, const char *const *cells)
 {
 	struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
 
-	for (size_t i = 0; line && i < scols_table_get_ncols(table); i++)
-		scols_line_set_data(line, i, cells[i]);
+	for (size_t i = 0; line && i < scols_table_get_ncols(table); i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+
+		if (!f)
+			return;
+		ctl_put_safely(f, cells[i]);
+		/* the text is the line's from now on */
+		if (fclose(f) || scols_line_refer_data(line, i, text))
+			free(text);
+	}
 }
 
 const char *ctl_bytes(const char *text, char buf[CTL_BYTES_SIZE])

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
-#include <wctype.h>
 #include "ctl.h"
 
 #define PROGRAM	"gschedctl"
@@ -74,24 +72,6 @@ static const struct command {
 };
 #define N_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
 
-static void put_safely(const char *s)
-{
-	mbstate_t state = { 0 };
-	wchar_t c;
-
-	while (*s) {
-		size_t len = mbrtowc(&c, s, strlen(s), &state);
-
-		if (len == (size_t)-1 || len == (size_t)-2 || !iswprint(c)) {
-			fprintf(stderr, "\\x%02x", (unsigned char)*s++);
-			memset(&state, 0, sizeof(state));
-			continue;
-		}
-		fwrite(s, 1, len, stderr);
-		s += len;
-	}
-}
-
 void ctl_error(const char *fmt, ...)
 {
 	char *text = NULL;
@@ -102,7 +82,7 @@ void ctl_error(const char *fmt, ...)
 		text = NULL;
 	va_end(ap);
 	fputs(PROGRAM ": ", stderr);
-	put_safely(text ? text : fmt);
+	ctl_put_safely(stderr, text ? text : fmt);
 	fputc('\n', stderr);
 	free(text);
 }

@@ -15,7 +15,7 @@ $(B)/bin/gschedd: $(GSCHEDD_OBJS) $(B)/lib/libgscore.a $(B)/lib/libgsr.a
 NL_CFLAGS := -isystem $(if $(CROSS),$(SYSROOT),)/usr/include/libnl3
 QOS_SRCS := $(addprefix gschedd/qos_,model.c request.c divide.c groups.c plan.c)
 GSCHEDCTL_SRCS := gschedd/gschedctl.c gschedd/proc.c $(addprefix gschedd/ctl_,arbiter.c json.c files.c \
-	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c monitor.c metrics.c qos.c qos_report.c netlink.c netlink_status.c mps.c table.c simulate.c) \
+	change.c group.c client.c device.c list.c conf.c parse.c run.c bind.c scope.c band.c status.c monitor.c metrics.c qos.c qos_report.c netlink.c netlink_status.c mps.c table.c safe.c simulate.c) \
 	$(addprefix gschedd/sim_,json.c cases.c read.c queue.c gpu.c run.c stat.c expect.c) $(QOS_SRCS)
 GSCHEDCTL_OBJS := $(call objs,$(GSCHEDCTL_SRCS))
 $(filter $(B)/obj/gschedd/sim_% $(B)/obj/gschedd/ctl_simulate.o,$(GSCHEDCTL_OBJS)): CPPFLAGS += -Ikmod/core
@@ -77,7 +77,7 @@ $(B)/selftests/gschedd/qos-unit: $(call objs,$(QOS_SRCS) $(addprefix selftests/g
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lm
 
-$(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c files.c parse.c) \
+$(B)/selftests/gschedd/ctl-unit: $(call objs,$(addprefix gschedd/ctl_,mps.c json.c table.c safe.c files.c parse.c) \
 		$(addprefix selftests/gschedd/,ctl-unit.c harness.c))
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ -lcjson -lsmartcols

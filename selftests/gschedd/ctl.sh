@@ -243,6 +243,9 @@ awk 'NR == 1 && $1 != "GROUP" || NR == 2 && $1 != "/" { bad = 1 }
 		$11 != 0) { bad = 1 }
 	END { exit bad || NR != 3 }' "$OUT/out"
 ok $? "has a line for each group"
+"$ctl" group set batch "cgroup=/a\\x2db"
+expect 0 '/a\x2db' "a backslash of a systemd slice is one" "$ctl" group list
+"$ctl" group set batch cgroup=
 expect 0 "" "of another device" "$ctl" group list -d gpu1
 grep -q '^other' "$OUT/out" && ! grep -q batch "$OUT/out"
 ok $? "it has other ones"
