@@ -230,8 +230,12 @@ static void print_checks(const struct simulation *s)
 
 static void print_tables(const struct simulation *s)
 {
-	printf("%s%s%s\n", s->file, s->first.about ? ": " : "",
-	       s->first.about ? s->first.about : "");
+	ctl_put_safely(stdout, s->file);
+	if (s->first.about) {
+		fputs(": ", stdout);
+		ctl_put_safely(stdout, s->first.about);
+	}
+	putchar('\n');
 	if (!quiet) {
 		putchar('\n');
 		print_results(s);

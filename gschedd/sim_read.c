@@ -504,7 +504,7 @@ static bool read_runs(struct sim_reader *r, struct sim_scenario *s, const cJSON 
 int sim_read(struct sim_scenario *s, const char *file, cJSON *tree, char error[SIM_ERROR_SIZE])
 {
 	const cJSON *device = NULL, *kernels = NULL, *groups = NULL, *clients = NULL, *runs = NULL,
-		    *checked = NULL;
+		    *cases = NULL, *checked = NULL;
 	struct sim_reader r = { .file = file, .error = error };
 	double duration = 0;
 	const struct sim_key keys[] = {
@@ -517,6 +517,8 @@ int sim_read(struct sim_scenario *s, const char *file, cJSON *tree, char error[S
 		  0, 0 },
 		{ "duration_us", SIM_NUMBER, &duration, "how long a run takes", false, 1,
 		  TIME_MAX_US },
+		{ "cases", SIM_ANY, &cases, "variables, and the values that they take", false, 0,
+		  0 },
 		{ "expect", SIM_ARRAY, &checked, "a list of what is expected", false, 0, 0 },
 		{ 0 },
 	};

@@ -25,6 +25,15 @@ for f in docs/scenarios/*.json; do
 	ok $? "bounds that leave the paper's figure out say why"
 done
 
+jq '.about = "what it \u001b[31m shows"' docs/scenarios/gloop-fig09.json >"$OUT/s.json"
+expect 0 's.json: what it \x1b[31m shows' "control characters do not reach the terminal" \
+	"${sim[@]}" -q "$OUT/s.json"
+jq '.clients[0].name = "x\u001b\\x41" | del(.expect)' docs/scenarios/gloop-fig09.json >"$OUT/s.json"
+expect 0 'x\x1b\x41' "nor from a table, where a backslash is one" "${sim[@]}" "$OUT/s.json"
+jq '.abuot = 1' docs/scenarios/gloop-fig09.json >"$OUT/s.json"
+expect 1 "duration_us, cases, expect" "a key that is unknown: those that there are" \
+	"${sim[@]}" -q "$OUT/s.json"
+
 # the example in the manual
 sed -n '/^\.SH SCENARIOS/,$ { /^{/,/^}/p }' docs/man/gschedctl.1 >"$OUT/s.json"
 expect 0 "yes" "the example in gschedctl(1)" "${sim[@]}" -q "$OUT/s.json"
