@@ -9,7 +9,7 @@ _gschedctl_names() {
 
 _gschedctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} ctl=${COMP_WORDS[0]}
-	local i word words=() where=() own='' names=''
+	local i word words=() where=() own='' names='' value=''
 	local group_files='capsm.max= capsm.min= capsm.reserve= gpu.weight= gpu.priority= gpu.band= gpu.latency_target_us= memory.max= cgroup= procs= owner='
 	local device_files='mode= policy= plan= switch_us= max_overhead= max_slowdown= clients_max='
 
@@ -18,7 +18,7 @@ _gschedctl() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-[dsbgno] | --device | --socket | --backend | --group | --interval | --output | --limit-by | --dispatch | --workers | --class | --margin | --ttl)
+		-[dsbgno] | --device | --socket | --backend | --group | --interval | --count | --output | --limit-by | --dispatch | --workers | --class | --margin | --ttl)
 			i=$((i + 1))
 			[ "${COMP_WORDS[i]}" != = ] || i=$((i + 1))
 			[[ $i -ge $COMP_CWORD || ! $word =~ ^-(d|s|b|-device|-socket|-backend)$ ]] || where+=("$word" "${COMP_WORDS[i]}")
@@ -35,6 +35,7 @@ _gschedctl() {
 		*) words+=("$word") ;;
 		esac
 	done
+	[ "$cur" != = ] && [ "$prev" != = ] || value=1
 	[ "$cur" != = ] || cur=
 	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
 
@@ -43,7 +44,7 @@ _gschedctl() {
 	-g | --group) names=$(_gschedctl_names group list) ;;
 	-b | --backend) names='module daemon' ;;
 	-o | --output) names='table json' ;;
-	--limit-by) names='sm rank worker' ;;
+	--limit-by) names='rank worker' ;;
 	--class) names='L_C M_C H_C M_M H_M' ;;
 	--dispatch) names='queue static' ;;
 	mode) names='auto spatial temporal' ;;
@@ -52,13 +53,28 @@ _gschedctl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	-n | --interval | --workers | --margin | --ttl) return ;;
+	-n | --interval | --count | --workers | --margin | --ttl) return ;;
 	*)
-		case "${words[*]}" in
+		# of another file, which names and files would be wrong for
+		case ${value:+$prev} in
+		'') ;;
+		capsm.max | memory.max) names=max ;;
+		capsm.min) names='0 max' ;;
+		capsm.reserve) names=auto ;;
+		plan) names=none ;;
+		cgroup)
+			mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+			return
+			;;
+		esac
+		case "${value:+=}${words[*]}" in
+		=*) ;;
 		'') names='run group client device showconf setconf simulate status watch monitor metrics qos help version' ;;
 		group | 'help group') names='create list set get show delete' ;;
 		client | 'help client') names='set get' ;;
-		'client '[sg]et' '*) names='capsm.max= gpu.weight= gpu.priority=' ;;
+		'client set '*) names='capsm.max= gpu.weight= gpu.priority=' ;;
+		'client get '*' '*) ;;
+		'client get '*) names='capsm.max gpu.weight gpu.priority' ;;
 		device | 'help device') names='list set delete' ;;
 		help) names='run group client device showconf setconf simulate status watch monitor metrics qos help version' ;;
 		'group '[sgd]*)
@@ -80,13 +96,13 @@ _gschedctl() {
 		esac
 		;;
 	esac
-	if [[ $cur = -* ]]; then
+	if [[ $cur = -* && -z $value ]]; then
 		case "${words[*]}" in
 		run) own='--group= --create --env --strict --best-effort --limit-by= --dispatch= --workers= --class= --no-scope --verbose' ;;
-		status | 'group list' | 'device list') own=--output= ;;
-		simulate*) own='--output= --quiet' ;;
+		status | 'group list' | 'device list') own='--output= --json' ;;
+		simulate*) own='--output= --json --quiet' ;;
 		watch) own=--interval= ;;
-		monitor) own='--tasks --count= --output=' ;;
+		monitor) own='--tasks --count= --output= --json' ;;
 		qos) own='--margin= --ttl= --verbose' ;;
 		'device delete'*) own=--force ;;
 		esac
@@ -94,6 +110,6 @@ _gschedctl() {
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$cur")
 	# a value follows
-	[[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+	[[ ${COMPREPLY[0]:-} != *= ]] || compopt -o nospace 2>/dev/null
 }
 complete -F _gschedctl gschedctl

@@ -299,6 +299,17 @@ completes "a limit of memory" "memory.max=" group set batch mem
 completes "a file to read" "gpu.stat" group get batch gpu.st
 completes "one of memory" "memory.current" group get batch memory.c
 completes "a value" "auto" device set mode = a
+completes "a value of a group's file" "max" group set batch capsm.max =
+completes "one that is begun" "max" group set batch capsm.max = m
+completes "one that nothing is known of" "" group set batch gpu.weight =
+completes "a file of a client to write" "capsm.max=" client set 7 caps
+completes "to read" "capsm.max" client get 7 caps
+completes "but one" "" client get 7 capsm.max ""
+completes "what limits count" "rank worker" run --limit-by =
+for c in status "group list" "device list" monitor simulate; do
+	# shellcheck disable=SC2086
+	completes "$c --json" "--json" $c --j
+done
 completes "options" "--strict --socket=" run --s
 completes "a program's argument" "selftests/gschedd/ctl-unit.c" run -g batch \
 	-- cat selftests/gschedd/ctl-u
