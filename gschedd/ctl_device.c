@@ -46,13 +46,26 @@ static bool device_uuid(struct gsched *g, const char *name, unsigned char *uuid)
 	return n == 16;
 }
 
+/* False after printing that --device names another device than the command. */
+static bool is_the_one(const struct ctl *ctl, const char *name)
+{
+	if (!ctl->device || !strcmp(ctl->device, name))
+		return true;
+	ctl_error("device %s: --device names another one, %s; leave one of them out", name,
+		  ctl->device);
+	return false;
+}
+
 int ctl_device_delete(struct ctl *ctl, int argc, char **argv)
 {
 	const char *name = argv[0];
-	struct gsched *g = ctl_open(ctl);
 	unsigned char uuid[16];
 	int rc = CTL_FAIL;
+	struct gsched *g;
 
+	if (!is_the_one(ctl, name))
+		return CTL_USAGE;
+	g = ctl_open(ctl);
 	if (!g)
 		return CTL_FAIL;
 	if (!device_uuid(g, name, uuid))
@@ -72,6 +85,8 @@ close:
 int ctl_device_set(struct ctl *ctl, int argc, char **argv)
 {
 	if (!strchr(argv[0], '=')) {
+		if (!is_the_one(ctl, argv[0]))
+			return CTL_USAGE;
 		ctl->device = *argv++;
 		argc--;
 	}

@@ -192,6 +192,12 @@ expect 0 "" "the second device has groups of its own" "$ctl" -d gpu1 group creat
 expect 1 "no such group" "which the first has not" "$ctl" group get other capsm.max
 expect 0 "" "device set" "$ctl" device set mode=spatial policy=hpf
 expect 0 "" "device set NAME" "$ctl" device set gpu1 mode=temporal
+expect 0 "" "device set NAME, and -d of the same" "$ctl" -d gpu1 device set gpu1 mode=temporal
+for c in "device set gpu1 mode=spatial" "device delete gpu1"; do
+	# shellcheck disable=SC2086
+	expect 2 "device gpu1: --device names another one, gpu0" "${c%% gpu1*}, and -d of another" \
+		"$ctl" -d gpu0 $c
+done
 expect 0 "gpu0: 16 SMs, spatial" "it shows" "$ctl" status
 expect 1 "mode is auto, spatial or temporal" "device set, a bad mode" \
 	"$ctl" device set mode=sideways
