@@ -131,7 +131,7 @@ static int set_workers(const char *value)
 
 	errno = 0;
 	n = strtoul(value, &end, 10);
-	if (errno || !*value || *value == '-' || *end || !n || n > 32) {
+	if (errno || *value < '0' || *value > '9' || *end || !n || n > 32) {
 		ctl_error("run: --workers=%s: a number from 1 to 32", value);
 		return EINVAL;
 	}

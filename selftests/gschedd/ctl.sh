@@ -37,7 +37,7 @@ expect 0 "GSCHED_LIMIT_BY=worker" "run --limit-by" "$ctl" run --best-effort --li
 expect 2 "none of queue static" "run --dispatch with what there is not" \
 	"$ctl" run --dispatch= -- true
 expect 0 "GSCHED_DISPATCH=static" "run --dispatch" "$ctl" run --best-effort --dispatch=static -- env
-for w in 0 33 x -1 ""; do
+for w in 0 33 x -1 "" " 4" +4; do
 	expect 2 "a number from 1 to 32" "run --workers=$w" "$ctl" run --workers="$w" -- true
 done
 expect 0 "GSCHED_WORKERS=4" "run --workers" "$ctl" run --best-effort --workers=4 -- env
