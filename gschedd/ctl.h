@@ -56,7 +56,9 @@ struct gsched *ctl_open(struct ctl *ctl);
  * The two parts of ctl_open(): prints errno's meaning, followed by @or_else; and checks that the
  * requested device exists, else prints that.
  */
-void ctl_no_arbiter(const char *or_else);
+void ctl_no_arbiter(const struct ctl *ctl, const char *or_else);
+/* Where gsched_open() looks for the arbiter last: gschedd's socket or the module's device node. */
+const char *ctl_arbiter_path(const struct ctl *ctl);
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g);
 /* Prints @s; characters that a terminal should not get appear as \xNN. */
 void ctl_put_safely(FILE *to, const char *s);

@@ -7,6 +7,7 @@
 #include "ctl.h"
 #include "ctl_json.h"
 #include "ctl_monitor.h"
+#include "libgsched/proto.h"
 
 cJSON *ctl_read_status(struct gsched *g)
 {
@@ -53,15 +54,27 @@ const cJSON *ctl_find_device(const cJSON *status, const char *name, const char *
 	return NULL;
 }
 
-void ctl_no_arbiter(const char *or_else)
+const char *ctl_arbiter_path(const struct ctl *ctl)
+{
+	const char *backend = getenv("GSCHED_BACKEND"), *socket = getenv("GSCHED_SOCKET");
+
+	if (ctl->open.backend == GSCHED_BACKEND_MODULE ||
+	    (ctl->open.backend == GSCHED_BACKEND_ANY && backend && !strcmp(backend, "module")))
+		return GSCHED_DEVICE_NODE;
+	if (ctl->open.socket)
+		return ctl->open.socket;
+	return socket && *socket ? socket : GSP_SOCKET_DEFAULT;
+}
+
+void ctl_no_arbiter(const struct ctl *ctl, const char *or_else)
 {
 	if (errno == EACCES)
 		ctl_error("the arbiter may not be used by this user: %s; for /dev/gsched be in its "
 			  "group (usermod -aG gsched USER, then log in again), else see the "
 			  "permissions of gschedd's socket%s", strerror(errno), or_else);
 	else
-		ctl_error("no arbiter: %s; load the module (modprobe gsched) or start gschedd%s",
-			  strerror(errno), or_else);
+		ctl_error("no arbiter: %s: %s; load the module (modprobe gsched) or start "
+			  "gschedd%s", ctl_arbiter_path(ctl), strerror(errno), or_else);
 }
 
 bool ctl_has_device(const struct ctl *ctl, struct gsched *g)
@@ -78,7 +91,7 @@ struct gsched *ctl_open(struct ctl *ctl)
 	struct gsched *g = gsched_open(&ctl->open);
 
 	if (!g) {
-		ctl_no_arbiter("");
+		ctl_no_arbiter(ctl, "");
 		return NULL;
 	}
 	if (ctl_has_device(ctl, g))

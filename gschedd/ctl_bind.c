@@ -121,6 +121,11 @@ int ctl_bind(struct ctl *ctl, struct gsched *g, struct ctl_devices *devices, con
 	struct ctl_change change[CTL_DEVICES_MAX];
 	char text[16];
 
+	/* before the groups above it are made */
+	if (ctl_path_fault(group)) {
+		errno = create ? EINVAL : ENOENT;
+		return ctl_group_error("", group, NULL, NULL);
+	}
 	for (unsigned int i = 0; create && i < devices->n; i++)
 		if (ctl_group_create_all(g, devices->name[i], group))
 			return ctl_group_error("", group, NULL, NULL);

@@ -10,6 +10,11 @@
 #include "ctl.h"
 #include "ctl_files.h"
 
+#define NAME_CHARS \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+#define NAME_LEN	63
+#define LEVELS_MAX	7	/* GSC_GROUP_DEPTH_MAX counts the root, too */
+
 const struct ctl_file ctl_group_files[] = {
 	{ "capsm.max",
 	  "write max or a number of SMs, above 0 and not above the device's (1.5 is possible)",
@@ -97,22 +102,49 @@ static const char *values_of(const struct ctl_file *files, const char *name)
 	return !file ? NULL : file->takes ? file->takes : "it can only be read";
 }
 
+/* The rules are the arbiter's: path_valid() of gschedd, and configfs with the module. */
+const char *ctl_path_fault(const char *path)
+{
+	static const char rules[] =
+		"a name is letters, digits, '_', '-' and '.', 63 at most and no '.' first, with "
+		"'/' between levels, of which there are 7 below the root; it is not that of a file";
+	unsigned int levels = 0;
+	size_t len;
+
+	for (; *path; path += len) {
+		if (levels++ && *path++ != '/')
+			return rules;
+		len = strspn(path, NAME_CHARS);
+		if (!len || len > NAME_LEN || *path == '.' || levels > LEVELS_MAX)
+			return rules;
+		for (const struct ctl_file *f = ctl_group_files; f->name; f++)
+			if (strlen(f->name) == len && !strncmp(f->name, path, len))
+				return rules;
+	}
+	return NULL;
+}
+
 int ctl_group_error(const char *where, const char *group, const char *file, const char *value)
 {
 	int err = errno;
-	const char *what = strerror(err), *remedy = NULL;
+	const char *what = strerror(err), *remedy = NULL, *fault = ctl_path_fault(group);
 
+	/* then neither the file nor its value is what is wrong */
+	if (fault && (err == EINVAL || err == ENOENT))
+		file = value = NULL;
 	switch (err) {
 	case EINVAL:
-		remedy = file ? values_of(ctl_group_files, file) :
-			"a name is letters, digits, '_', '-', '.', and '/' between levels; it must "
-			"not be that of a file, and levels are limited";
+		remedy = file ? values_of(ctl_group_files, file) : fault;
 		break;
 	case ENOENT:
-		if (file && !values_of(ctl_group_files, file)) {
+		if (fault) {
+			what = "no such group";
+			remedy = fault;
+		} else if (file && !values_of(ctl_group_files, file)) {
 			what = "no such file";
 			remedy = "see gschedctl group show";
 		} else {
+			file = value = NULL;
 			what = "no such group";
 			remedy = "make it: gschedctl group create";
 		}
@@ -163,19 +195,21 @@ int ctl_group_error(const char *where, const char *group, const char *file, cons
 int ctl_device_error(const char *where, const char *device, const char *file, const char *value)
 {
 	int err = errno;
-	const char *remedy = values_of(ctl_device_files, file);
+	const char *what = strerror(err), *remedy = values_of(ctl_device_files, file);
 
-	if (err == EPERM || err == EACCES)
+	if (err == EPERM || err == EACCES) {
 		remedy = "run gschedctl as root or as gschedd's user";
-	else if (err == ENODEV)
+	} else if (err == ENODEV) {
 		remedy = "see gschedctl status for the devices";
-	else if (!strcmp(file, "plan") && (err == ENOENT || err == ESRCH))
-		remedy = "it names a group that there is not: see gschedctl group list";
-	else if (err == ENOENT || !remedy)
+	} else if (!strcmp(file, "plan") && (err == ENOENT || err == ESRCH)) {
+		what = "it names a group that there is not";
+		remedy = "see gschedctl group list";
+	} else if (err == ENOENT || !remedy) {
 		remedy = "the files are mode, policy, plan, switch_us, max_overhead, max_slowdown "
 			 "and clients_max";
+	}
 	ctl_error("%sdevice %s: %s: \"%s\": %s; %s", where, device ? device : "(first)", file,
-		  value, strerror(err), remedy);
+		  value, what, remedy);
 	return CTL_FAIL;
 }
 

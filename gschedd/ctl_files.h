@@ -24,6 +24,9 @@ struct ctl_file {
 extern const struct ctl_file ctl_group_files[], ctl_device_files[];
 const struct ctl_file *ctl_file_find(const struct ctl_file *files, const char *name);
 
+/* How groups may be named, if @path is not such a name, else NULL. The root's path is empty. */
+const char *ctl_path_fault(const char *path);
+
 /*
  * Prints what errno means for writing @value to @file, and the remedy, after @where: "", or the
  * position of the line. @file and @value may be NULL; @device NULL: the first. Both return

@@ -127,9 +127,18 @@ static int create_group(struct ctl *ctl, struct gsched *g, const char *group, co
 
 static int delete_group(struct ctl *ctl, struct gsched *g, const char *group, const char *file)
 {
-	if (gsched_group_delete(g, ctl->device, group))
-		return ctl_group_error("", group, NULL, NULL);
-	return 0;
+	if (!*group) {
+		ctl_error("group /: the root group stays; delete those below it by their names");
+		return CTL_FAIL;
+	}
+	if (!gsched_group_delete(g, ctl->device, group))
+		return 0;
+	/* not by ctl_group_error(), which says how to make it */
+	if (errno == ENOENT) {
+		ctl_error("group %s: no such group; see gschedctl group list", group);
+		return CTL_FAIL;
+	}
+	return ctl_group_error("", group, NULL, NULL);
 }
 
 int ctl_group_create(struct ctl *ctl, int argc, char **argv)

@@ -266,14 +266,16 @@ static int set_up_gsched(struct ctl *ctl, const char *program)
 	}
 	g = interposer ? gsched_open(&ctl->open) : NULL;
 	if (!g && !opt.best_effort) {
-		ctl_no_arbiter(", or --best-effort to run the program unmanaged");
+		ctl_no_arbiter(ctl, ", or --best-effort to run the program unmanaged");
 		return CTL_FAIL;
 	}
-	if (!g) {
-		ctl_error("%s%s; %s runs unmanaged", interposer ? "no arbiter: " : why,
-			  interposer ? strerror(errno) : "", program);
+	if (!interposer)
+		ctl_error("%s; %s runs unmanaged", why, program);
+	else if (!g)
+		ctl_error("no arbiter: %s: %s; %s runs unmanaged", ctl_arbiter_path(ctl),
+			  strerror(errno), program);
+	if (!g)
 		return 0;
-	}
 	rc = join_group(ctl, g);
 	gsched_close(g);
 	if (!rc && set_preload(interposer)) {

@@ -2,6 +2,7 @@
 /* What gschedctl status takes from gschedd when the module arbitrates, and what setconf reads. */
 #include <stdlib.h>
 #include <string.h>
+#include "gschedd/ctl_files.h"
 #include "gschedd/ctl_mps.h"
 #include "gschedd/ctl_parse.h"
 #include "gschedd/ctl_table.h"
@@ -120,9 +121,30 @@ static void bytes(void)
 		   cells[i].text, buf);
 }
 
+static void paths(void)
+{
+	static const struct { const char *path; bool good; } all[] = {
+		{ "", true }, { "a", true }, { "a/b", true }, { "A-0_.z", true },
+		{ "1/2/3/4/5/6/7", true }, { "a.b/c", true }, { "capsm", true },
+		{ "capsm.maxx", true }, { "1/2/3/4/5/6/7/8", false }, { "/", false },
+		{ "a/", false }, { "/a", false }, { "a//b", false }, { ".a", false },
+		{ "a/.b", false }, { "a b", false }, { "a!", false }, { "\xc3\xa4", false },
+		{ "procs", false }, { "a/owner/b", false }, { "capsm.max", false },
+	};
+	char name[65];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		ok(!ctl_path_fault(all[i].path) == all[i].good, "group \"%s\": %s", all[i].path,
+		   all[i].good ? "a name" : "none");
+	memset(name, 'x', 64);
+	name[64] = '\0';
+	ok(ctl_path_fault(name) && !ctl_path_fault(name + 1), "63 characters at most");
+}
+
 int main(void)
 {
 	bytes();
+	paths();
 	parsed_texts();
 	parsed_last("[group gpu0 /]\ncapsm.max=4", "", "capsm.max", "4");
 	parsed_last("[group gpu0 //a/b]\ncgroup = /x = y \n", "a/b", "cgroup", "/x = y");

@@ -11,6 +11,9 @@ unset GSCHED_INTERPOSER LD_PRELOAD
 trap 'stop_gschedd; kill ${sleeper:-} 2>/dev/null; rm -rf "$OUT" "$(dirname "$GSCHED_SOCKET")"' EXIT
 
 expect 1 "no arbiter" "no gschedd: status says so" "$ctl" status
+expect 1 "no arbiter: $GSCHED_SOCKET: No such file" "and where it was looked for" "$ctl" status
+expect 1 "no arbiter: $OUT/none: " "with --socket, too" "$ctl" -s "$OUT/none" status
+expect 1 "no arbiter: /dev/gsched: " "and for the module" "$ctl" -b module status
 expect 1 "start gschedd, or --best-effort" "no gschedd: a program does not run" \
 	"$ctl" run -- echo hello
 ! grep -q hello "$OUT/out"
@@ -90,6 +93,19 @@ expect 0 "" "group create" "$ctl" group create batch
 expect 1 "File exists" "group create again" "$ctl" group create batch
 expect 1 "no such group" "group create below nothing" "$ctl" group create none/below
 expect 1 "a name is letters" "group create with a bad name" "$ctl" group create 'a b'
+expect 1 "7 below the root" "group create with too many levels" "$ctl" group create a/b/c/d/e/f/g/h
+for deep in 1 1/2 1/2/3 1/2/3/4 1/2/3/4/5 1/2/3/4/5/6; do "$ctl" group create $deep; done
+expect 0 "" "seven may be" "$ctl" group create 1/2/3/4/5/6/7
+for deep in 1/2/3/4/5/6/7 1/2/3/4/5/6 1/2/3/4/5 1/2/3/4 1/2/3 1/2 1; do
+	"$ctl" group delete $deep
+done
+expect 1 "group a/: Invalid argument; a name is letters" "what is wrong is the name" \
+	"$ctl" group set a/ gpu.weight=1
+expect 1 "group a b: no such group; a name is letters" "not its absence" \
+	"$ctl" group get "a b" gpu.weight
+expect 1 "group none: no such group; see gschedctl group list" "group delete of none" \
+	"$ctl" group delete none
+expect 1 "the root group stays" "of the root" "$ctl" group delete /
 expect 0 "" "group set, two files" "$ctl" group set batch capsm.max=4 gpu.priority=7
 expect 0 "4" "group get" "$ctl" group get batch capsm.max
 expect 0 "gpu.priority          7" "group show NAME" "$ctl" group show batch
@@ -236,7 +252,8 @@ expect 1 "max_slowdown is 100" "device set, a plan and what is refused" \
 ok $? "the plan stays"
 expect 1 "together not above the device" "device set, a plan of too much" \
 	"$ctl" device set "plan=60000 batch=999"
-expect 1 "it names a group that there is not" "device set, a plan for nobody" \
+expect 1 '"60000 nobody=1": it names a group that there is not; see gschedctl group list' \
+	"device set, a plan for nobody" \
 	"$ctl" device set "plan=60000 nobody=1"
 expect 0 "" "device set, no plan" "$ctl" device set plan=none
 "$ctl" group get batch capsm.plan | grep -qx none
