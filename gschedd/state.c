@@ -290,45 +290,65 @@ static int restore_process(struct group *group, const char *value)
 /* Command-line options override saved settings. */
 static int restore_setting(struct device *dev, const char *file, const char *value)
 {
+	int err;
+
 	if ((opt.policy_given && !strcmp(file, "policy")) ||
 	    (opt.mode_given && !strcmp(file, "mode")))
 		return 0;
-	say(LOG_INFO, "device %s: %s %s, as it was set", dev->decl.name, file, value);
-	return device_set(dev, file, value);
+	err = device_set(dev, file, value);
+	if (!err)
+		say(LOG_INFO, "device %s: %s %s, as it was set", dev->decl.name, file, value);
+	return err;
 }
 
-/* Restores one statement. *@group: the group that it is about; NULL: the device. */
-static int restore_line(struct device *dev, struct group **group, const char *line)
+/* What statements are about. */
+struct subject {
+	struct group *group;	/* NULL: the device */
+	const char *lost;	/* a group that could not be made; NULL: none */
+};
+
+static int restore_group(struct device *dev, struct subject *subject, const char *path)
 {
+	int err = -EINVAL;
+
+	*subject = (struct subject){ .lost = path };
+	if (*path++ != '/')
+		return err;
+	err = *path ? group_create(dev, path, 0) : 0;
+	if (!err)
+		*subject = (struct subject){ .group = group_find(dev, path) };
+	return err;
+}
+
+static int restore_line(struct device *dev, struct subject *subject, const char *line)
+{
+	struct group *group;
 	const char *value = strchr(line, ' ');
 	char key[64];
-	int err;
 
+	if (!strcmp(line, "group"))
+		return restore_group(dev, subject, "");
 	if (!value || value - line >= (long)sizeof(key))
 		return -EINVAL;
 	memcpy(key, line, value - line);
 	key[value++ - line] = '\0';
-	if (!strcmp(key, "group")) {
-		*group = NULL;
-		if (*value++ != '/')
-			return -EINVAL;
-		err = *value ? group_create(dev, value, 0) : 0;
-		if (!err)
-			*group = group_find(dev, value);
-		return err;
-	}
-	if (!*group)
+	if (!strcmp(key, "group"))
+		return restore_group(dev, subject, value);
+	if (subject->lost)
+		return -ENOENT;
+	group = subject->group;
+	if (!group)
 		return restore_setting(dev, key, value);
 	if (!strcmp(key, "proc"))
-		return (*group)->parent ? restore_process(*group, value) : -EINVAL;
-	return group_set(*group, key, value);
+		return group->parent ? restore_process(group, value) : -EINVAL;
+	return group_set(group, key, value);
 }
 
 void state_restore(struct device *dev)
 {
 	struct part *part;
-	struct group *group = NULL;
-	char *at, *line;
+	struct subject subject = { .group = NULL };
+	char *at, *line, why[160];
 
 	list_for_each_entry(part, &parts, node)
 		if (!memcmp(part->uuid, dev->decl.uuid, sizeof(part->uuid)))
@@ -338,10 +358,14 @@ found:
 	at = part->text;
 	next_line(&at);
 	for (unsigned int n = part->line + 1; (line = next_line(&at)); n++) {
-		int err = restore_line(dev, &group, line);
+		int err = restore_line(dev, &subject, line);
 
-		if (err)
+		if (err == -ENOENT && subject.lost && strncmp(line, "group ", 6)) {
+			snprintf(why, sizeof(why), "group %.120s was not made", subject.lost);
+			report_line(n, why, line);
+		} else if (err) {
 			report_line(n, strerror(-err), line);
+		}
 	}
 	say(LOG_INFO, "device %s: %u groups as they were", dev->decl.name, dev->n_groups);
 	list_del_init(&part->node);

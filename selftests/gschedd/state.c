@@ -47,7 +47,7 @@ static char *start_said(void)
 	if (err < 0 || fd < 0)
 		exit(1);
 	dup2(fd, 2);
-	daemon_start("--device", DEVICE, "--state", state, NULL);
+	daemon_start("--device", DEVICE, "--state", state, "--log-level", "info", NULL);
 	dup2(err, 2);
 	close(err);
 	close(fd);
@@ -356,6 +356,23 @@ static void damage(void)
 	text = text_of(aside);
 	ok(!strcmp(text, bad), "and it is kept aside, beside the first");
 	free(text);
+	daemon_stop(SIGTERM);
+
+	/* a group that cannot be made, and a setting of the device that is refused */
+	put(file, "gschedd groups 1\nboot none\ndevice 000102030405060708090a0b0c0d0e0f gpu0\n"
+	    "policy nope\nmax_overhead 70\ngroup /.bad\nmax_overhead 80\ngroup /a\n"
+	    "gpu.weight 8\ngroup\nmax_overhead 90\nend\n");
+	said = start_said();
+	ok(!strstr(said, "policy nope, as it was set") &&
+	   strstr(said, "max_overhead 70, as it was set"),
+	   "only a setting that is taken is \"as it was set\"");
+	ok(strstr(said, ":7: group /.bad was not made: max_overhead 80") &&
+	   !strstr(said, "max_overhead 80, as") && !strstr(said, "max_overhead 90, as") &&
+	   device_reads("\"max_overhead\":70"),
+	   "the file of a group that could not be made is not the device's");
+	printf("# %s", said);
+	free(said);
+	ok(reads("a", "gpu.weight", "8\n"), "the next group is there");
 	daemon_stop(SIGTERM);
 
 	put(file, "no such thing\n");
