@@ -64,8 +64,8 @@ void trace_event(const char *what, const struct gsc_task *task, uint64_t now)
 		     "\"group\":\"%s\",\"slot\":%u,\"seq\":%u,"
 		     "\"limit\":%u,\"priority\":%u,\"ran_ns\":%llu}\n",
 		     (unsigned long long)now, what, c->dev->decl.name, (int)c->conn->pid,
-		     c->group->path, task->slot, task->seq, task->window, c->group->core->priority,
-		     (unsigned long long)task->ran);
+		     *c->group->path ? c->group->path : "/", task->slot, task->seq, task->window,
+		     c->group->core->priority, (unsigned long long)task->ran);
 	if (n > 0 && n < LINE)
 		used += n;
 }

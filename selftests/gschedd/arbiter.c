@@ -344,10 +344,20 @@ static void silent(void)
 	detach(&b);
 }
 
+static void in_root(void)
+{
+	struct gsched_submit req = task(0, 1, 4);
+	struct peer_client c;
+
+	attach_in(&c, "", 0);
+	is(submit(&c, &req), 0, "a task in the root group");
+	detach(&c);
+}
+
 static void trace(const char *path)
 {
 	char line[1024];
-	unsigned int grants = 0, evicts = 0, grows = 0, dones = 0, other = 0;
+	unsigned int grants = 0, evicts = 0, grows = 0, dones = 0, roots = 0, other = 0;
 	FILE *f = fopen(path, "r");
 
 	while (f && fgets(line, sizeof(line), f)) {
@@ -355,12 +365,14 @@ static void trace(const char *path)
 		evicts += !!strstr(line, "\"event\":\"evict\"");
 		grows += !!strstr(line, "\"event\":\"grow\"");
 		dones += !!strstr(line, "\"event\":\"done\"");
-		other += strncmp(line, "{\"time_ns\":", 11) || !strstr(line, "\"group\":") ||
+		other += strncmp(line, "{\"time_ns\":", 11) || !strstr(line, "\"group\":\"") ||
 			 !strstr(line, "}\n");
+		roots += !!strstr(line, "\"group\":\"/\",");
+		other += !!strstr(line, "\"group\":\"\"");
 	}
 	if (f)
 		fclose(f);
-	ok(grants && evicts && grows && dones && !other,
+	ok(grants && evicts && grows && dones && roots && !other,
 	   "the trace: %u grants, %u evicts, %u grows, %u dones", grants, evicts, grows, dones);
 }
 
@@ -374,6 +386,7 @@ int main(void)
 	temporal();
 	leases();
 	silent();
+	in_root();
 	is(daemon_stop(SIGTERM), 0, "gschedd ends cleanly");
 	trace(path);
 	unlink(path);
