@@ -341,9 +341,9 @@ static void host_gate(void)
 	gate = flag_new();
 	DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	work(f, s, &all, ROUNDS, 1);
-	for (int round = 0; round < 2; round++) {
+	for (int round = 0; round < 3; round++) {
 		gate.host[0] = 0;
-		if (!round)
+		if (round % 2)
 			DO(cuLaunchHostFunc(s, wait_for_host, (void *)gate.host));
 		else
 			hold(s, &gate);
