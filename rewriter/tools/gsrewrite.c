@@ -169,6 +169,22 @@ fail:
 	return NULL;
 }
 
+/* To be called after printing, while errno is that of it; says what is wrong once. */
+static int check_stdout(void)
+{
+	static bool said;
+	int err = errno;
+
+	if (fflush(stdout))
+		err = errno;
+	else if (!ferror(stdout))
+		return 0;
+	if (!said)
+		fprintf(stderr, "gsrewrite: standard output: %s\n", strerror(err));
+	said = true;
+	return EXIT_BAD;
+}
+
 static int write_out(const char *path, const char *text, size_t size)
 {
 	FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
@@ -179,7 +195,9 @@ static int write_out(const char *path, const char *text, size_t size)
 		return EXIT_BAD;
 	}
 	bad = fwrite(text, 1, size, f) != size;
-	bad |= f == stdout ? fflush(f) != 0 : fclose(f) != 0;
+	if (f == stdout)
+		return check_stdout();
+	bad |= fclose(f) != 0;
 	if (bad)
 		fprintf(stderr, "gsrewrite: %s: %s\n", path, strerror(errno));
 	return bad ? EXIT_BAD : 0;
@@ -208,18 +226,16 @@ static int rewrite(const struct args *a, const char *ptx, size_t size)
 		return EXIT_BAD;
 	}
 	status = rw.ptx ? 0 : EXIT_NONE;
-	if (a->dump && (fflush(stdout) || ferror(stdout))) {
-		fprintf(stderr, "gsrewrite: standard output: %s\n", strerror(errno));
+	if (a->dump && check_stdout())
 		status = EXIT_BAD;
-	}
-	if (a->explain && !gsr_explain(ptx, &rw))
+	if (a->explain && (!gsr_explain(ptx, &rw) || check_stdout()))
 		status = EXIT_BAD;
 	if (a->json) {
 		char *json = gsr_explain_json(ptx, &rw);
 
 		if (json)
 			puts(json);
-		else
+		if (!json || check_stdout())
 			status = EXIT_BAD;
 		free(json);
 	}

@@ -103,6 +103,16 @@ ok $? "--dump and --json: usage"
 "$rewrite" "$corpus/grids.sm_90.ptx" -o /dev/full 2>"$tmp/err"
 [ $? = 2 ] && grep -q 'No space left' "$tmp/err"
 ok $? "full disk: status 2"
+bad=0
+for how in --explain --json --dump=loop "-o -"; do
+	# shellcheck disable=SC2086 # two words
+	"$rewrite" "$corpus/grids.sm_90.ptx" $how >/dev/full 2>"$tmp/err"
+	[ $? = 2 ] && grep -q 'standard output: No space left' "$tmp/err" && continue
+	bad=1
+	echo "# $how: $(cat "$tmp/err")"
+done
+[ $bad = 0 ]
+ok $? "a standard output that takes nothing: status 2, whatever is printed"
 "$rewrite" --json "$corpus/grids.sm_90.ptx" |
 	python3 -c 'import json, sys; d = json.load(sys.stdin); k = d["kernels"][0]
 assert k["tier"] == "block" and set(k["registers"]) == {"original", "twin"}
