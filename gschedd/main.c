@@ -130,7 +130,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (opt.trace && (err = trace_open(opt.trace))) {
-		say(LOG_ERROR, "--trace %s: %s", opt.trace, strerror(-err));
+		say(LOG_ERROR, "--trace %s: %s%s", opt.trace, strerror(-err), err == -ENXIO ?
+		    ": a pipe has to be read before gschedd starts" : "");
 		return 1;
 	}
 	if (opt.arbiter == ARBITER_MODULE && !strcmp(opt.policy, "chaos")) {

@@ -158,6 +158,82 @@ static void full_log(void)
 	close(err);
 }
 
+/* Its exit status; -1: by a signal, or it has not ended after ten seconds and is killed */
+static int status_of_end(void)
+{
+	int status = 0;
+
+	for (int i = 0; i < 10000; i++) {
+		if (waitpid(daemon_pid, &status, WNOHANG) == daemon_pid) {
+			daemon_pid = 0;
+			return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		}
+		usleep(1000);
+	}
+	daemon_stop(SIGKILL);
+	return -1;
+}
+
+/* Whether each line is one; *@lost: as they say */
+static bool trace_lines(char *text, unsigned int *lost)
+{
+	char *line, *at = NULL;
+	bool good = true;
+	unsigned int n;
+
+	for (line = strtok_r(text, "\n", &at); line; line = strtok_r(NULL, "\n", &at)) {
+		if (sscanf(line, "{\"event\":\"lost\",\"lines\":%u}", &n) == 1)
+			*lost += n;
+		else if (strncmp(line, "{\"time_ns\":", 11) || line[strlen(line) - 1] != '}')
+			good = false;
+	}
+	return good;
+}
+
+/* The trace is a pipe, and who reads it has stopped. */
+static void full_trace(void)
+{
+	static char text[1 << 18];
+	char path[128], *status;
+	unsigned int lost = 0;
+	struct gsched_submit req;
+	struct peer_client c;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/trace", dir);
+	if (mkfifo(path, 0600))
+		exit(1);
+	daemon_begin("--device", DEVICE, "--trace", path, "--log-level", "error", NULL);
+	is(status_of_end(), 1, "a trace that is a pipe, which nobody reads: status 1");
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	daemon_start("--device", DEVICE, "--trace", path, NULL);
+	attach(&c, 0);
+	for (unsigned int i = 1; i <= 1000; i++) {
+		req = task(0, i, 4);
+		if (submit(&c, &req) || complete(&c, 0, i, 0))
+			break;
+	}
+	status = status_text();
+	ok(status && *status, "the trace's pipe is full: gschedd serves");
+	free(status);
+	drain(fd, text, sizeof(text) / 2);
+	for (unsigned int i = 1001; i <= 1002; i++) {
+		req = task(0, i, 4);
+		submit(&c, &req);
+		complete(&c, 0, i, 0);
+		drain(fd, text + strlen(text), sizeof(text) - strlen(text));
+	}
+	detach(&c);
+	is(daemon_stop(SIGTERM), 0, "and ends");
+	drain(fd, text + strlen(text), sizeof(text) - strlen(text));
+	ok(strstr(text, "\"seq\":1,") && strstr(text, "\"seq\":1002,"),
+	   "it is read again: the first lines are there, and the last ones");
+	ok(trace_lines(text, &lost), "no line is cut");
+	ok(lost > 0, "and %u are lost, as one says", lost);
+	close(fd);
+	unlink(path);
+}
+
 static void signals(void)
 {
 	struct gsched_info info = { .size = sizeof(info) };
@@ -329,6 +405,7 @@ int main(void)
 	sockets();
 	clients();
 	full_log();
+	full_trace();
 	signals();
 	no_descriptors();
 	bad_options();
