@@ -101,6 +101,8 @@ static int signals_open(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* a limit of files' sizes is an error of the file, not the end of all programs' arbiter */
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	add_signal(&set, SIGINT);

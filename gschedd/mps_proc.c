@@ -258,6 +258,7 @@ static _Noreturn void run_child(const struct mps_id *id, const struct mps_setup 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	/* SIGINT from a terminal must only reach gschedd, which ends this in order */
 	setsid();
 	umask(077);

@@ -37,6 +37,7 @@ static void planner_exec(void)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execv(program, (char **)argv);
 	_exit(127);
 }

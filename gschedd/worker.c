@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ static void limit_resources(void)
 	setrlimit(RLIMIT_CORE, &core);
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_FSIZE, &size);
+	/* what is larger is refused */
+	signal(SIGXFSZ, SIG_IGN);
 #ifndef __SANITIZE_ADDRESS__	/* its shadow is terabytes */
 	struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
 

@@ -169,6 +169,23 @@ static bool runs(pid_t pid)
 	return state != 'Z' && state != 'X';
 }
 
+/* Whether the process was started with it as it is by default */
+static bool by_default(pid_t pid, int sig)
+{
+	char path[64], line[128];
+	unsigned long long ignored = ~0ull;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "SigIgn:", 7))
+			ignored = strtoull(line + 7, NULL, 16);
+	if (f)
+		fclose(f);
+	return !(ignored >> (sig - 1) & 1);
+}
+
 static void refused(void)
 {
 	struct gsp_band req;
@@ -213,6 +230,8 @@ static void life(void)
 	snprintf(want, sizeof(want), "pid %d uid %u band blue socket %s", (int)blue,
 		 (unsigned int)getuid(), sock_path);
 	ok(strstr(notes("blue", getuid()), want), "and knows user, band and arbiter");
+	ok(by_default(blue, SIGPIPE) && by_default(blue, SIGXFSZ),
+	   "and ignores none of the signals that gschedd ignores");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "blue", b), 0, "the second program");
 	is(daemon_of("blue"), blue, "the same daemon");
 	is(ask(&req, GSP_BAND_BY_NAME, "", "red", b), 0, "another band");

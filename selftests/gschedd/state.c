@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -252,6 +253,26 @@ static void busy_disk(void)
 }
 #endif
 
+/* A limit of files' sizes is like a full disk: it is said, and nobody loses the arbiter. */
+static void small_files(void)
+{
+	struct rlimit none = { 0, 0 }, before;
+
+	prlimit(daemon_pid, RLIMIT_FSIZE, NULL, &before);
+	none.rlim_max = before.rlim_max;
+	is(prlimit(daemon_pid, RLIMIT_FSIZE, &none, NULL), 0, "files may not grow");
+	is(group_call(GSP_GROUP_CREATE, "small", NULL, NULL), 0, "a change is made nevertheless");
+	is(kill(daemon_pid, 0), 0, "by a gschedd that lives");
+	prlimit(daemon_pid, RLIMIT_FSIZE, &before, NULL);
+	is(group_call(GSP_GROUP_CREATE, "small/too", NULL, NULL), 0, "they may again");
+	daemon_stop(SIGKILL);
+	start();
+	ok(*group_file("small", "owner") && *group_file("small/too", "owner"),
+	   "the next gschedd has both");
+	group_call(GSP_GROUP_DELETE, "small/too", NULL, NULL);
+	group_call(GSP_GROUP_DELETE, "small", NULL, NULL);
+}
+
 static bool device_reads(const char *part)
 {
 	char *text = status_text();
@@ -426,6 +447,7 @@ int main(void)
 	restarts();
 	bindings();
 	busy_disk();
+	small_files();
 	settings();
 	absent_device();
 	other_boot();
