@@ -19,10 +19,13 @@
 #include "gschedd.h"
 
 #define TIMEOUT_MS	60000
+#define CU_ERROR_NO_DEVICE	100
 #define CU_ATTRIBUTE_MULTIPROCESSOR_COUNT	16
 #define CU_ATTRIBUTE_PCI_BUS_ID			33
 #define CU_ATTRIBUTE_PCI_DEVICE_ID		34
 #define CU_ATTRIBUTE_PCI_DOMAIN_ID		50
+
+#define EXIT_SAID	2	/* of the process that asks: it has logged why */
 
 struct found {
 	struct device_decl decl;
@@ -52,7 +55,8 @@ static void name_devices(struct found *found, unsigned int n, struct device_decl
 	}
 }
 
-static unsigned int query_driver(const char *path, struct device_decl *out, unsigned int max)
+/* -1: it cannot tell, which is logged. */
+static int query_driver(const char *path, struct device_decl *out, unsigned int max)
 {
 	const int attribute[3] = {
 		CU_ATTRIBUTE_PCI_DOMAIN_ID, CU_ATTRIBUTE_PCI_BUS_ID, CU_ATTRIBUTE_PCI_DEVICE_ID,
@@ -62,7 +66,7 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 		(*get_uuid_v2)(void *, int), (*get_attribute)(int *, int, int);
 	struct found found[DECLS_MAX] = { 0 };
 	int count = 0, dev, sms, rc;
-	unsigned int n = 0;
+	int n = 0;
 	void *lib;
 
 	/* the numbers in CUDA_VISIBLE_DEVICES then mean the same as for nvidia-smi */
@@ -85,11 +89,14 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 		return 0;
 	}
 	rc = init(0);
-	if (rc || get_count(&count)) {
-		say(LOG_WARN, "%s: cuInit: error %d; name devices with --device", path, rc);
+	if (rc == CU_ERROR_NO_DEVICE)
 		return 0;
+	if (rc || (rc = get_count(&count))) {
+		say(LOG_ERROR, "%s: its devices are not known: error %d of CUDA; name them with "
+		    "--device", path, rc);
+		return -1;
 	}
-	for (int i = 0; i < count && n < max && n < DECLS_MAX; i++) {
+	for (int i = 0; i < count && n < (int)max && n < DECLS_MAX; i++) {
 		struct found *f = &found[n];
 
 		if (get(&dev, i) || get_attribute(&sms, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev))
@@ -107,52 +114,81 @@ static unsigned int query_driver(const char *path, struct device_decl *out, unsi
 	return n;
 }
 
-int driver_enumerate(const char *path, struct device_decl *out, unsigned int max)
+/* Why its process has ended without an answer; 0: it has no devices. -errno, logged. */
+static int why_none(const char *path, int status)
 {
-	size_t got = 0;
-	struct pollfd pfd;
-	int pipe_fd[2], status;
+	if (WIFSIGNALED(status))
+		say(LOG_ERROR, "%s: its devices are not known: it was ended by signal %d (%s); "
+		    "name them with --device", path, WTERMSIG(status),
+		    strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) && WEXITSTATUS(status) != EXIT_SAID)
+		say(LOG_ERROR, "%s: its devices are not known: its process ended with status %d; "
+		    "name them with --device", path, WEXITSTATUS(status));
+	return status ? -EIO : 0;
+}
+
+/* Is there an answer? -errno, which is logged but for EINTR: @stop_fd can be read first. */
+static int wait_answer(const char *path, int fd, int stop_fd)
+{
+	struct pollfd pfd[2] = { { .fd = fd, .events = POLLIN },
+				 { .fd = stop_fd, .events = POLLIN } };
+	int n = poll(pfd, 2, TIMEOUT_MS), err = n < 0 ? errno : ETIMEDOUT;
+
+	if (n > 0)
+		return pfd[0].revents ? 0 : -EINTR;
+	say(LOG_ERROR, "%s: its devices are not known: %s; name them with --device", path,
+	    n ? strerror(err) : "it does not answer");
+	return -err;
+}
+
+int driver_enumerate(const char *path, struct device_decl *out, unsigned int max, int stop_fd)
+{
+	int pipe_fd[2], status, err;
+	ssize_t got = 0;
 	pid_t pid;
 
 	if (getenv("CUDA_VISIBLE_DEVICES"))
 		say(LOG_INFO, "CUDA_VISIBLE_DEVICES=%s: of the driver's devices only those are "
 		    "arbitrated", getenv("CUDA_VISIBLE_DEVICES"));
-	if (pipe2(pipe_fd, O_CLOEXEC))
-		return -errno;
+	if (pipe2(pipe_fd, O_CLOEXEC)) {
+		err = errno;
+		say(LOG_ERROR, "%s: it cannot be asked for its devices: %m", path);
+		return -err;
+	}
 	pid = fork();
 	if (pid < 0) {
-		int err = errno;
-
+		err = errno;
+		say(LOG_ERROR, "%s: it cannot be asked for its devices: %m", path);
 		close(pipe_fd[0]);
 		close(pipe_fd[1]);
 		return -err;
 	}
 	if (!pid) {
 		struct device_decl found[DECLS_MAX] = { 0 };
-		unsigned int n;
-		size_t size;
+		ssize_t size;
+		int n;
 
 		/* it has the descriptor that the state is locked by: the next gschedd waits for it */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		n = query_driver(path, found, max < DECLS_MAX ? max : DECLS_MAX);
-		size = n * sizeof(found[0]);
-		_exit(write(pipe_fd[1], found, size) == (ssize_t)size ? 0 : 1);
+		size = n * (ssize_t)sizeof(found[0]);
+		_exit(n < 0 ? EXIT_SAID : write(pipe_fd[1], found, (size_t)size) != size);
 	}
 	close(pipe_fd[1]);
-	pfd = (struct pollfd){ .fd = pipe_fd[0], .events = POLLIN };
+	err = wait_answer(path, pipe_fd[0], stop_fd);
 	/* smaller than a pipe's atomic write, so it arrives in one piece or not at all */
-	if (poll(&pfd, 1, TIMEOUT_MS) > 0) {
-		ssize_t n = read(pipe_fd[0], out, max * sizeof(*out));
-
-		if (n > 0)
-			got = n / sizeof(*out);
-	} else {
-		say(LOG_WARN, "%s: does not answer; name devices with --device", path);
-	}
+	if (!err)
+		got = read(pipe_fd[0], out, max * sizeof(*out));
 	close(pipe_fd[0]);
+	/* without an answer it has ended, so this changes nothing */
 	kill(pid, SIGKILL);
+	/* it may not end for long if it is in the kernel */
+	if (err == -EINTR)
+		return err;
 	waitpid(pid, &status, 0);
-	return got;
+	if (!err && got <= 0)
+		err = why_none(path, status);
+	return err ? err : (int)(got / (ssize_t)sizeof(*out));
 }
 
 int module_add(const struct device_decl *decl)

@@ -350,8 +350,11 @@ void planner_stop(void);		/* asks it to end; before the arbiter stops */
 void planner_exit(void);		/* waits for its end, for some seconds at most */
 
 /* ---- driver.c ---- */
-/* The number of devices; 0: no driver. */
-int driver_enumerate(const char *path, struct device_decl *out, unsigned int max);
+/*
+ * The number of devices; 0: no driver, or it has none. -errno: that is not known, and logged, but
+ * for EINTR: @stop_fd can be read, so there is no time for this.
+ */
+int driver_enumerate(const char *path, struct device_decl *out, unsigned int max, int stop_fd);
 int module_add(const struct device_decl *decl);	/* -errno */
 
 /* ---- rewrite.c: the service's side in the daemon ---- */

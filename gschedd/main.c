@@ -39,8 +39,13 @@ static void notify_systemd(const char *text)
 static int add_devices(void)
 {
 	struct device_decl found[DECLS_MAX];
-	int n = *opt.driver ? driver_enumerate(opt.driver, found, DECLS_MAX) : 0, err;
 	unsigned int declared = opt.n_decl;
+	int n = 0, err;
+
+	if (*opt.driver)
+		n = driver_enumerate(opt.driver, found, DECLS_MAX, signals.fd);
+	if (n == -EINTR)
+		return n;
 
 	/* devices declared by the user come first and take precedence */
 	for (int i = 0; i < n && opt.n_decl < DECLS_MAX; i++) {
@@ -68,7 +73,9 @@ static int add_devices(void)
 		if (err && i < declared)
 			return err;
 	}
-	if (!opt.n_decl)
+	if (!opt.n_decl && n < 0)
+		say(LOG_WARN, "without devices only rewriting is served");
+	else if (!opt.n_decl)
 		say(LOG_WARN, "no device found: only rewriting is served; name devices with "
 		    "--device or --driver");
 	return 0;
@@ -149,6 +156,8 @@ int main(int argc, char **argv)
 	if (opt.state_dir && opt.arbiter == ARBITER_EMBEDDED && state_open())
 		return 1;
 	err = add_devices();
+	if (err == -EINTR)
+		signals_ready(&signals, EPOLLIN);
 	if (!err)
 		state_sync();
 	if (!err)
@@ -180,5 +189,5 @@ int main(int argc, char **argv)
 	trace_close();
 	monitors_close();
 	loop_del(&signals);
-	return err ? 1 : 0;
+	return err && err != -EINTR ? 1 : 0;
 }

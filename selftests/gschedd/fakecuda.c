@@ -3,9 +3,11 @@
  * As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102
  * SMs. Its own order is the PCI bus's backwards, unless CUDA_DEVICE_ORDER says otherwise. Each is a
  * MIG device: the older call tells the UUID of a GPU. With $FAKECUDA_HANGS its start does not end,
- * and a file of that name says that it began.
+ * and a file of that name says that it began; with $FAKECUDA_FAILS it returns that error, or ends by
+ * the signal of that number if it is negative.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,8 +25,12 @@ static int ready;
 
 int cuInit(unsigned int flags)
 {
-	const char *hangs = getenv("FAKECUDA_HANGS");
+	const char *hangs = getenv("FAKECUDA_HANGS"), *fails = getenv("FAKECUDA_FAILS");
 
+	if (fails && atoi(fails) < 0)
+		raise(-atoi(fails));
+	if (fails)
+		return atoi(fails);
 	if (hangs && open(hangs, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0)
 		for (;;)
 			pause();

@@ -257,24 +257,27 @@ static void signals(void)
 	ok(stat(sock_path, &st) && errno == ENOENT, "the socket is gone");
 }
 
-/* Whether the file has the text, after ten seconds at most */
+/* Whether the file has the text */
+static bool has(const char *path, const char *what)
+{
+	FILE *f = fopen(path, "re");
+	char text[4096];
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	text[n] = '\0';
+	if (f)
+		fclose(f);
+	return strstr(text, what);
+}
+
+/* The same, after ten seconds at most */
 static bool comes(const char *path, const char *what)
 {
-	char text[4096];
-	size_t n;
-	FILE *f;
-
 	for (int i = 0; i < 10000; i++) {
-		f = fopen(path, "re");
-		n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-		text[n] = '\0';
-		if (f)
-			fclose(f);
-		if (strstr(text, what))
+		if (has(path, what))
 			return true;
 		usleep(1000);
 	}
-	printf("# %s\n", text);
 	return false;
 }
 
@@ -358,6 +361,44 @@ static void killed_at_start(const char *driver)
 	unlink(hangs);
 }
 
+/* It is told to end while the driver does not answer. */
+static void ended_at_start(const char *driver)
+{
+	char hangs[128];
+
+	snprintf(hangs, sizeof(hangs), "%s/hangs", dir);
+	setenv("FAKECUDA_HANGS", hangs, 1);
+	daemon_begin("--driver", driver, NULL);
+	unsetenv("FAKECUDA_HANGS");
+	for (int i = 0; i < 10000 && access(hangs, F_OK); i++)
+		usleep(1000);
+	kill(daemon_pid, SIGTERM);
+	is(status_of_end(), 0, "SIGTERM while a driver hangs: a clean end, at once");
+	ok(access(sock_path, F_OK), "without a socket");
+	unlink(hangs);
+}
+
+/* A driver that cannot tell is not one without devices. */
+static void failing_driver(const char *driver, const char *fails, const char *want, bool none)
+{
+	char messages[128];
+	int fd, err = dup(2);
+
+	snprintf(messages, sizeof(messages), "%s/messages", dir);
+	fd = open(messages, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	setenv("FAKECUDA_FAILS", fails, 1);
+	dup2(fd, 2);
+	daemon_start("--driver", driver, NULL);
+	dup2(err, 2);
+	close(err);
+	unsetenv("FAKECUDA_FAILS");
+	is(daemon_stop(SIGTERM), 0, "FAKECUDA_FAILS=%s: it serves", fails);
+	close(fd);
+	ok(has(messages, want), "and says: %s", want);
+	ok(has(messages, "no device found") == none, "%s", none ? "that is, no device" :
+	   "and not that there is no device");
+}
+
 static void drivers(void)
 {
 	char driver[4096], *text;
@@ -366,6 +407,10 @@ static void drivers(void)
 	driver[n] = '\0';
 	strcpy(strrchr(driver, '/') + 1, "fakecuda.so");
 	killed_at_start(driver);
+	ended_at_start(driver);
+	failing_driver(driver, "-6", "it was ended by signal 6 (Aborted)", false);
+	failing_driver(driver, "999", "not known: error 999", false);
+	failing_driver(driver, "100", "no device found", true);
 	daemon_start("--driver", driver, "--device", "mine:a1a2a3a4-0000-0000-0000-000000000001:7",
 		     NULL);
 	text = status_text();
