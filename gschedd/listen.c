@@ -103,14 +103,23 @@ static void set_limits(void)
 	conns_max = rl.rlim_cur > 64 + 4 * FDS_A_CONN ? (rl.rlim_cur - 64) / FDS_A_CONN : 4;
 }
 
-/* Whether a process listens there. */
+/* -errno, logged */
+static int failed(const char *path, const char *what)
+{
+	int err = errno;
+
+	say(LOG_ERROR, "%s: %s: %s", path, what, strerror(err));
+	return -err;
+}
+
+/* Whether a process listens there. -errno, logged. */
 static int is_listening(const char *path)
 {
 	struct stat st;
 	int fd, rc;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT ? 0 : failed(path, "stat");
 	if (!S_ISSOCK(st.st_mode)) {
 		say(LOG_ERROR, "%s: exists and is not a socket; name another one with --socket",
 		    path);
@@ -118,7 +127,7 @@ static int is_listening(const char *path)
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return -errno;
+		return failed(path, "socket");
 	rc = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ? errno : 0;
 	close(fd);
 	if (rc != ECONNREFUSED) {
@@ -127,7 +136,7 @@ static int is_listening(const char *path)
 		return -EADDRINUSE;
 	}
 	say(LOG_INFO, "%s: left by a gschedd that was killed, replaced", path);
-	return unlink(path) ? -errno : 0;
+	return unlink(path) ? failed(path, "unlink") : 0;
 }
 
 /*
@@ -168,6 +177,16 @@ static int lock_name(const char *lock)
 	return err;
 }
 
+/* Unless it is another one that was created after ours was removed */
+static void unlink_ours(void)
+{
+	struct stat st;
+
+	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
+		unlink(addr.sun_path);
+}
+
+/* -errno, logged */
 int listen_open(const char *path)
 {
 	struct sockaddr_un unready = { .sun_family = AF_UNIX };
@@ -201,7 +220,7 @@ int listen_open(const char *path)
 		goto unlock;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
-		err = -errno;
+		err = failed(path, "socket");
 		goto unlock;
 	}
 	/*
@@ -214,17 +233,21 @@ int listen_open(const char *path)
 	    rename(unready.sun_path, path) || lstat(path, &made)) {
 		err = -errno;
 		say(LOG_ERROR, "%s: %m", path);
+		unlink(unready.sun_path);
 	}
 	umask(mask);
 	listener.fd = fd;
 	listener.ready = listener_ready;
 	retry.ready = retry_ready;
-	retry.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (!err)
-		err = retry.fd < 0 ? -errno : loop_add(&retry, EPOLLIN);
-	if (!err)
-		err = loop_add(&listener, EPOLLIN);
+	if (!err) {
+		retry.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		if (retry.fd < 0)
+			err = failed(path, "timerfd_create");
+	}
+	if (!err && ((err = loop_add(&retry, EPOLLIN)) || (err = loop_add(&listener, EPOLLIN))))
+		say(LOG_ERROR, "%s: epoll_ctl: %s", path, strerror(-err));
 	if (err) {
+		unlink_ours();
 		loop_del(&retry);
 		close(fd);
 		listener.fd = -1;
@@ -237,13 +260,9 @@ unlock:
 
 void listen_close(void)
 {
-	struct stat st;
-
 	if (listener.fd < 0)
 		return;
-	/* unless it is another one that was created after ours was removed */
-	if (!lstat(addr.sun_path, &st) && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
-		unlink(addr.sun_path);
+	unlink_ours();
 	loop_del_later(&listener);
 	loop_del(&retry);
 }

@@ -220,6 +220,28 @@ void daemon_start(const char *option, ...)
 	} while (strcmp(text, "READY=1"));
 }
 
+bool daemon_ready(void)
+{
+	struct pollfd pfd = { .fd = notify_fd, .events = POLLIN };
+	siginfo_t si;
+	char text[64];
+	ssize_t n;
+
+	for (int i = 0; i < WAIT_MS / 10; i++) {
+		if (poll(&pfd, 1, 10) == 1) {
+			n = recv(notify_fd, text, sizeof(text) - 1, 0);
+			text[n > 0 ? n : 0] = '\0';
+			if (!strcmp(text, "READY=1"))
+				return true;
+			continue;
+		}
+		si.si_pid = 0;
+		if (!waitid(P_PID, (id_t)daemon_pid, &si, WEXITED | WNOHANG | WNOWAIT) && si.si_pid)
+			return false;
+	}
+	die("gschedd neither ends nor says READY=1");
+}
+
 int daemon_spawn(const char *option, ...)
 {
 	va_list ap;

@@ -36,6 +36,7 @@ void daemon_start(const char *option, ...);
 void daemon_begin(const char *option, ...);
 /* the same, expected to end by itself: its exit status */
 int daemon_spawn(const char *option, ...);
+bool daemon_ready(void);	/* after daemon_begin(): READY=1; false: it has ended instead */
 int daemon_stop(int sig);			/* wait status */
 
 /* ---- a connection ---- */

@@ -307,6 +307,44 @@ static void no_descriptors(void)
 	is(daemon_stop(SIGTERM), 0, "it ends cleanly");
 }
 
+/* Too few descriptors even to start: whatever it lacks first, it says so and leaves nothing. */
+static void few_descriptors(void)
+{
+	char messages[128];
+	unsigned int n, failed = 0;
+	bool said = true, gone = true;
+	int fd, err = dup(2);
+
+	snprintf(messages, sizeof(messages), "%s/messages", dir);
+	for (n = 3; n < 64; n++) {
+		fd = open(messages, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		dup2(fd, 2);
+		daemon_files = n;
+		daemon_begin("--device", DEVICE, NULL);
+		dup2(err, 2);
+		close(fd);
+		if (daemon_ready())
+			break;
+		/* with another status it has not come as far as main() */
+		if (status_of_end() != 1)
+			continue;
+		failed++;
+		if (!has(messages, "gschedd: error: ")) {
+			printf("# silent with %u descriptors\n", n);
+			said = false;
+		}
+		if (!access(sock_path, F_OK)) {
+			printf("# the socket is there after %u descriptors\n", n);
+			gone = false;
+		}
+	}
+	daemon_files = 0;
+	close(err);
+	is(daemon_stop(SIGTERM), 0, "it starts with %u descriptors", n);
+	ok(failed && said, "with fewer of them it says what is wrong");
+	ok(gone, "and leaves no socket");
+}
+
 static void bad_options(void)
 {
 	static const char *const bad[][2] = {
@@ -453,6 +491,7 @@ int main(void)
 	full_trace();
 	signals();
 	no_descriptors();
+	few_descriptors();
 	bad_options();
 	drivers();
 	return done_testing();
