@@ -210,10 +210,10 @@ bool cache_get(const uint8_t key[CACHE_KEY], struct cache_entry *e)
 	if (dir_fd < 0)
 		return false;
 	name_of(key, name);
-	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) || !read_all(fd, &h, sizeof(h)) ||
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_all(fd, &h, sizeof(h)) ||
 	    memcmp(h.magic, MAGIC, sizeof(h.magic)) || h.ptx_size > ENTRY_MAX ||
 	    h.description_size > ENTRY_MAX || h.notes_size > ENTRY_MAX ||
 	    (h.err && h.err != ENOEXEC) ||

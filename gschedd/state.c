@@ -136,13 +136,15 @@ static void write_all(FILE *f)
 
 static int write_file(const char *name, bool durable)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, stamp };
 	char new[64];
 	int fd, err = 0;
 	FILE *f;
 
 	snprintf(new, sizeof(new), "%s.new", name);
+	/* left by one that was killed; or a pipe, which open(2) would wait for */
+	unlinkat(dir_fd, new, 0);
 	fd = openat(dir_fd, new, flags, 0600);
 	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f) {
@@ -528,7 +530,7 @@ static bool read_now(void)
  */
 static int open_dir(void)
 {
-	const int flags = O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	const int flags = O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	struct stat st;
 	int err = 0, tries = 50;
 
@@ -541,7 +543,11 @@ static int open_dir(void)
 		err = -EACCES;
 	if (!err)
 		lock_fd = openat(dir_fd, LOCK_NAME, flags, 0600);
-	/* a full disk, or one that is only read */
+	if (lock_fd >= 0 && (fstat(lock_fd, &st) || !S_ISREG(st.st_mode))) {
+		close(lock_fd);
+		lock_fd = -1;
+	}
+	/* a full disk, one that is only read, or something of that name that is no file */
 	if (!err && lock_fd < 0)
 		lock_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!err && lock_fd < 0)

@@ -405,6 +405,32 @@ static void damage(void)
 	free(bad);
 }
 
+/* Pipes that nobody reads or writes, where gschedd has its files */
+static void pipes(void)
+{
+	static const char *const name[] = { "lock", "groups.new", "groups.now.new" };
+	char path[128];
+
+	daemon_stop(SIGTERM);
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", state, name[i]);
+		unlink(path);
+		if (mkfifo(path, 0600))
+			exit(1);
+	}
+	start();
+	is(group_call(GSP_GROUP_CREATE, "pipes", NULL, NULL), 0, "pipes in its place: it serves");
+	is(daemon_spawn("--socket", "other-sock", "--state", state, "--log-level", "error", NULL),
+	   1, "and is the only one");
+	daemon_stop(SIGKILL);
+	start();
+	ok(*group_file("pipes", "owner"), "the next one has the groups");
+	snprintf(path, sizeof(path), "%s/lock", state);
+	unlink(path);
+	daemon_stop(SIGTERM);
+	start();
+}
+
 static void directories(void)
 {
 	int locked;
@@ -452,6 +478,7 @@ int main(void)
 	absent_device();
 	other_boot();
 	damage();
+	pipes();
 	directories();
 	return done_testing();
 }
