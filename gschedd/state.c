@@ -442,14 +442,14 @@ static const char *split_parts(char *text, size_t size, unsigned int *line)
 	return "\"end\" is missing: the file was cut short";
 }
 
-/* NULL: @*err */
+/* NULL: @*err; -EBADF: it is something else than a file of text */
 static char *read_text(int fd, size_t *size, int *err)
 {
 	struct stat st;
 	char *text;
 	ssize_t n;
 
-	*err = -EINVAL;
+	*err = -EBADF;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > SIZE_MAX_FILE)
 		return NULL;
 	*err = -ENOMEM;
@@ -480,12 +480,20 @@ static int read_file(void)
 	char *text;
 	int fd = open_file(FILE_NAME), err;
 
+	/* ELOOP: a symbolic link, ENXIO: a socket */
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	text = read_text(fd, &size, &err);
-	close(fd);
+		err = errno == ELOOP || errno == ENXIO ? -EBADF : -errno;
+	text = fd < 0 ? NULL : read_text(fd, &size, &err);
+	if (fd >= 0)
+		close(fd);
+	if (!text && err == -EBADF) {
+		say(LOG_ERROR, "%s/" FILE_NAME ": is not a file, or larger than %u MiB: not used",
+		    opt.state_dir, SIZE_MAX_FILE >> 20);
+		keep_aside();
+		return 0;
+	}
 	if (!text)
-		return err;
+		return err == -ENOENT ? 0 : err;
 	wrong = split_parts(text, size, &line);
 	if (wrong) {
 		drop_parts();

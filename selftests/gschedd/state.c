@@ -405,6 +405,54 @@ static void damage(void)
 	free(bad);
 }
 
+static void make_dir(void)
+{
+	if (mkdir(file, 0700))
+		exit(1);
+}
+
+static void make_pipe(void)
+{
+	if (mkfifo(file, 0600))
+		exit(1);
+}
+
+static void make_link(void)
+{
+	if (symlink("/dev/null", file))
+		exit(1);
+}
+
+static void make_huge(void)
+{
+	put(file, "");
+	if (truncate(file, (64 << 20) + 1))
+		exit(1);
+}
+
+/* What is no file of groups at all is kept aside, too. */
+static void no_file(void)
+{
+	static void (*const make[])(void) = { make_dir, make_pipe, make_link, make_huge };
+	char kept[sizeof(aside) + 8], *said;
+	struct stat before, st;
+
+	for (size_t i = 0; i < sizeof(make) / sizeof(make[0]); i++) {
+		daemon_stop(SIGTERM);
+		unlink(file);
+		make[i]();
+		lstat(file, &before);
+		said = start_said();
+		ok(strstr(said, "is not a file, or larger than 64 MiB"),
+		   "something else (%zu): it says so", i);
+		free(said);
+		/* .1 and .2 are there already */
+		snprintf(kept, sizeof(kept), "%s/groups.damaged.%zu", state, 3 + i);
+		ok(!lstat(kept, &st) && st.st_ino == before.st_ino, "it is kept aside");
+		ok(!lstat(file, &st) && S_ISREG(st.st_mode), "and there is a new file");
+	}
+}
+
 /* Pipes that nobody reads or writes, where gschedd has its files */
 static void pipes(void)
 {
@@ -478,6 +526,7 @@ int main(void)
 	absent_device();
 	other_boot();
 	damage();
+	no_file();
 	pipes();
 	directories();
 	return done_testing();
