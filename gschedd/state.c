@@ -52,11 +52,12 @@ static char boot[40], saved_boot[40];
 static const char *source = FILE_NAME;	/* the file that was read */
 static bool damaged, failing, failing_sync;
 /*
- * Changes so far, those in FILE_NAME, and those that the child writes there. stamp: the time of the
- * last one, which both files have as mtime: so the newer one is known, also if somebody edited it.
+ * The number of the last change, which only grows, also over restarts; that in FILE_NAME, and that
+ * which the child writes there. stamp: the time of the change, which the file names and has as
+ * mtime. So the newer file is known, whatever was done to the clock, and one that was edited, too.
  */
 static uint64_t changes, synced, syncing;
-static struct timespec stamp;
+static time_t stamp;
 static bool sync_due;
 static struct source child = { .fd = -1 };
 static pid_t child_pid;
@@ -119,7 +120,8 @@ static void write_all(FILE *f)
 	struct part *part;
 	struct group *g;
 
-	fprintf(f, HEADER "\nboot %s\n", boot);
+	fprintf(f, HEADER "\nboot %s %llu %lld\n", boot, (unsigned long long)changes,
+		(long long)stamp);
 	list_for_each_entry(dev, &devices, node) {
 		uuid_text(dev->decl.uuid, uuid);
 		fprintf(f, "device %s %s\n", uuid, dev->decl.name);
@@ -137,7 +139,7 @@ static void write_all(FILE *f)
 static int write_file(const char *name, bool durable)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, stamp };
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = stamp } };
 	char new[64];
 	int fd, err = 0;
 	FILE *f;
@@ -221,7 +223,7 @@ void state_save(bool durable)
 	if (dir_fd < 0)
 		return;
 	changes++;
-	clock_gettime(CLOCK_REALTIME, &stamp);
+	stamp = time(NULL);
 	err = write_file(NOW_NAME, false);
 	if (err && !failing)
 		say(LOG_ERROR, "%s/" NOW_NAME ": %s: groups are lost if gschedd ends now",
@@ -243,7 +245,8 @@ void state_sync(void)
 	child_pid = 0;
 	loop_del(&child);
 	sync_due = false;
-	clock_gettime(CLOCK_REALTIME, &stamp);
+	changes++;
+	stamp = time(NULL);
 	sync_ended(changes, write_file(FILE_NAME, true));
 	source = FILE_NAME;
 }
@@ -503,24 +506,71 @@ static int read_file(void)
 	return 0;
 }
 
+/* How new a file is */
+struct age {
+	struct timespec mtime;
+	unsigned long long change;	/* 0: it is of a gschedd that did not write it */
+	bool edited;
+};
+
+/* False: there is no such file. */
+static bool read_age(const char *name, struct age *age)
+{
+	char text[sizeof(HEADER) + 128] = "";
+	int fd = open_file(name);
+	long long when = 0;
+	struct stat st;
+	bool there;
+
+	if (fd < 0)
+		return false;
+	there = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		pread(fd, text, sizeof(text) - 1, 0) >= 0;
+	close(fd);
+	if (!there)
+		return false;
+	*age = (struct age){ .mtime = st.st_mtim };
+	if (sscanf(text, HEADER "\nboot %*39s%*[ ]%20llu%*[ ]%20lld", &age->change, &when) == 2)
+		age->edited = st.st_mtim.tv_sec != when || st.st_mtim.tv_nsec;
+	else
+		age->change = 0;
+	if (age->change < UINT64_MAX / 2 && age->change > changes)
+		changes = age->change;
+	return true;
+}
+
+/* Whether it is at least as new as the other one; sets the number of the last change. */
+static bool now_is_newer(void)
+{
+	struct age now, other;
+	bool there = read_age(NOW_NAME, &now);
+
+	if (!read_age(FILE_NAME, &other))
+		return there;
+	if (!there)
+		return false;
+	if (!now.change || !other.change)
+		return now.mtime.tv_sec > other.mtime.tv_sec ||
+		       (now.mtime.tv_sec == other.mtime.tv_sec &&
+			now.mtime.tv_nsec >= other.mtime.tv_nsec);
+	if (now.edited != other.edited)
+		return now.edited;
+	return now.change >= other.change;
+}
+
 /* False: there is none, or it is of an earlier life of the machine, or the other one is newer. */
 static bool read_now(void)
 {
 	unsigned int line = 0;
-	struct stat st, other;
 	bool good = false;
-	char *text = NULL;
+	char *text;
 	size_t size = 0;
-	int fd = open_file(NOW_NAME), err;
+	int fd, err;
 
+	fd = now_is_newer() ? open_file(NOW_NAME) : -1;
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) &&
-	    (fstatat(dir_fd, FILE_NAME, &other, AT_SYMLINK_NOFOLLOW) ||
-	     st.st_mtim.tv_sec > other.st_mtim.tv_sec ||
-	     (st.st_mtim.tv_sec == other.st_mtim.tv_sec &&
-	      st.st_mtim.tv_nsec >= other.st_mtim.tv_nsec)))
-		text = read_text(fd, &size, &err);
+	text = read_text(fd, &size, &err);
 	close(fd);
 	if (text)
 		good = !split_parts(text, size, &line) && !strcmp(boot, saved_boot);

@@ -157,6 +157,24 @@ static void replace(const char *path, const char *from, const char *to)
 	free(text);
 }
 
+/* As gschedd wrote the file before it numbered the changes */
+static void without_number(const char *path)
+{
+	char *text = text_of(path), *at = strstr(text, "boot "), *end = at ? strchr(at, '\n') : NULL;
+	struct timespec times[2];
+	struct stat st;
+
+	at = at ? strchr(at + 5, ' ') : NULL;
+	if (!end || !at || at > end || stat(path, &st))
+		exit(1);
+	memmove(at, end, strlen(end) + 1);
+	put(path, text);
+	free(text);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	utimensat(AT_FDCWD, path, times, 0);
+}
+
 /*
  * They are not synced: so they are beside the file that was, since a crash of the machine may leave
  * nothing of what was not.
@@ -169,7 +187,7 @@ static void bindings(void)
 
 	snprintf(now, sizeof(now), "%s.now", file);
 	text = text_of(file);
-	sscanf(strstr(text, "boot "), "%63[^\n]", boot);
+	sscanf(strstr(text, "boot "), "boot %63s", boot);
 	free(text);
 	stat(file, &before);
 	is(group_call(GSP_GROUP_BIND, "a/b", "procs", "0"), 0, "a process is bound");
@@ -183,11 +201,19 @@ static void bindings(void)
 	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
 	daemon_stop(SIGKILL);
 	text = strdup(boot);
-	text[5] = text[5] == '0' ? '1' : '0';
+	text[0] = text[0] == '0' ? '1' : '0';
 	replace(now, boot, text);
 	free(text);
 	start();
 	ok(all_there() && in_group("c"), "bindings of an earlier life of the machine do not count");
+
+	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
+	daemon_stop(SIGKILL);
+	without_number(file);
+	without_number(now);
+	start();
+	ok(in_group("a/b"), "files of a gschedd that did not number them: the newer one counts");
+	group_call(GSP_GROUP_BIND, "c", "procs", "0");
 
 	group_call(GSP_GROUP_BIND, "a/b", "procs", "0");
 	daemon_stop(SIGKILL);
@@ -210,22 +236,55 @@ static void busy_disk(void)
 {
 	skip("its runtime has to be loaded first", "a disk that is busy");
 }
-#else
-/* gschedd does not wait for the disk: its clients would take it for dead. */
-static void busy_disk(void)
+
+static void clock_set_back(void)
 {
-	char hangs[160], preload[4096], *text = NULL;
+	skip("its runtime has to be loaded first", "a clock that is set back");
+}
+#else
+static void start_fake(const char *name, const char *value)
+{
+	char preload[4096];
 	ssize_t n = readlink("/proc/self/exe", preload, sizeof(preload) - 32);
-	bool there = false;
 
 	preload[n > 0 ? n : 0] = '\0';
 	strcpy(strrchr(preload, '/') + 1, "fakedisk.so");
-	snprintf(hangs, sizeof(hangs), "%s/hangs", dir);
-	daemon_stop(SIGTERM);
-	setenv("FAKEDISK_HANGS", hangs, 1);
+	setenv(name, value, 1);
 	setenv("LD_PRELOAD", preload, 1);
 	start();
 	unsetenv("LD_PRELOAD");
+}
+
+/* A binding after the clock was set back is not older than what was before. */
+static void clock_set_back(void)
+{
+	char fast[160];
+
+	daemon_stop(SIGTERM);
+	snprintf(fast, sizeof(fast), "%s/fast", dir);
+	put(fast, "");
+	start_fake("FAKEDISK_FAST", fast);
+	ok(in_group("a/b"), "a gschedd whose clock is fast");
+	unlink(fast);
+	is(group_call(GSP_GROUP_BIND, "c", "procs", "0"), 0, "it is set right, a process is bound");
+	daemon_stop(SIGKILL);
+	start();
+	ok(in_group("c"), "the next gschedd knows it");
+	is(group_call(GSP_GROUP_BIND, "a/b", "procs", "0"), 0, "it is bound again");
+	daemon_stop(SIGKILL);
+	start();
+	ok(in_group("a/b"), "which the one after that knows, too");
+}
+
+/* gschedd does not wait for the disk: its clients would take it for dead. */
+static void busy_disk(void)
+{
+	char hangs[160], *text = NULL;
+	bool there = false;
+
+	snprintf(hangs, sizeof(hangs), "%s/hangs", dir);
+	daemon_stop(SIGTERM);
+	start_fake("FAKEDISK_HANGS", hangs);
 	put(hangs, "");
 	is(group_call(GSP_GROUP_CREATE, "busy", NULL, NULL), 0,
 	   "a change while the disk is busy is answered");
@@ -521,6 +580,7 @@ int main(void)
 	restarts();
 	bindings();
 	busy_disk();
+	clock_set_back();
 	small_files();
 	settings();
 	absent_device();
