@@ -505,8 +505,8 @@ static void no_file(void)
 		ok(strstr(said, "is not a file, or larger than 64 MiB"),
 		   "something else (%zu): it says so", i);
 		free(said);
-		/* .1 and .2 are there already */
-		snprintf(kept, sizeof(kept), "%s/groups.damaged.%zu", state, 3 + i);
+		/* .1 to .3 are there already */
+		snprintf(kept, sizeof(kept), "%s/groups.damaged.%zu", state, 4 + i);
 		ok(!lstat(kept, &st) && st.st_ino == before.st_ino, "it is kept aside");
 		ok(!lstat(file, &st) && S_ISREG(st.st_mode), "and there is a new file");
 	}
