@@ -11,9 +11,9 @@
  * ends, its client is served as if it were gone, and opaque tasks of the client share what it keeps
  * where they would get nothing.
  *
- * A more important one, too, is overdue in the end, if it takes a hundred times as long as it should
- * and keeps all from somebody below: it may be unable to begin, since kernels that wait for those
- * below fill the SMs.
+ * A more important one, too, is overdue in the end, if it takes a hundred times as long as it
+ * should and keeps all from somebody below: it may be unable to begin, since kernels that wait for
+ * those below fill the SMs.
  *
  * Rewritten kernels need none of this: equals get their part of the SMs at once, by eviction.
  */
