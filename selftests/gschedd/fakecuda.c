@@ -3,8 +3,8 @@
  * As much of a CUDA driver as gschedd asks for its devices: three of them, with 100, 101 and 102
  * SMs. Its own order is the PCI bus's backwards, unless CUDA_DEVICE_ORDER says otherwise. Each is a
  * MIG device: the older call tells the UUID of a GPU. With $FAKECUDA_HANGS its start does not end,
- * and a file of that name says that it began; with $FAKECUDA_FAILS it returns that error, or ends by
- * the signal of that number if it is negative.
+ * and a file of that name says that it began; with $FAKECUDA_FAILS it returns that error, or ends
+ * by the signal of that number if it is negative.
  */
 #include <fcntl.h>
 #include <signal.h>
