@@ -20,7 +20,7 @@
  *
  * A launch, too, waits with the lock held while the driver's queue is full (on the legacy stream;
  * others let wings pass). So few launches go behind tasks that may need a wing: 64 twins, as there
- * are slots, and GI_AHEAD others, copies and memsets included.
+ * are slots, and GI_AHEAD others, copies and memsets included; GATED_AHEAD more if none has begun.
  */
 #include <unistd.h>
 #include "task/task.h"
@@ -28,7 +28,7 @@
 #define SPINS		50
 #define NAP_US		20
 #define SPARE_NS	1000000000
-#define GATED_NS	100000000	/* tasks that have not begun by then may wait for the host */
+#define GATED_NS	100000000	/* most wait for tasks that do not begin though they may */
 #define GATED_AHEAD	512	/* then so many launches more: the driver's queue has 1024 */
 #define HELD_NS		1000000000	/* most time that a launch is held back */
 #define OVERDUE_NS	1000000	/* a launch held back for so long precedes later calls */
@@ -74,12 +74,24 @@ bool gi_tasks_evicted(const struct gi_client *c)
 	return false;
 }
 
-bool gi_tasks_begun(const struct gi_client *c)
+static bool any_begun(const struct gi_client *c)
 {
 	uint64_t mask;
 
 	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1)
 		if (gi_load(&c->cl->slot[__builtin_ctzll(mask)].start_ns))
+			return true;
+	return false;
+}
+
+bool gi_tasks_gated(const struct gi_client *c)
+{
+	uint64_t mask;
+
+	if (any_begun(c))
+		return false;
+	for (mask = gi_slots_in_flight(c->tasks); mask; mask &= mask - 1)
+		if (gi_load(&c->arb->slot[__builtin_ctzll(mask)].window))
 			return true;
 	return false;
 }
@@ -140,11 +152,11 @@ void gi_tasks_wait_ahead(struct gi_client *c)
 		if (gi_tasks_evicted(c))
 			start = gi_now();
 		waited = gi_now() - start;
-		if (atomic_load(&c->stop) || waited > SPARE_NS)
+		if (atomic_load(&c->stop))
 			break;
 		/* many launches, if a host function or another kernel holds up the stream */
-		if (waited > GATED_NS && !gi_tasks_begun(c)) {
-			ahead = -GATED_AHEAD;
+		if (waited > SPARE_NS || (waited > GATED_NS && gi_tasks_gated(c))) {
+			ahead = any_begun(c) ? 0 : -GATED_AHEAD;
 			break;
 		}
 		spin_or_sleep(&round);

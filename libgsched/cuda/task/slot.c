@@ -105,7 +105,7 @@ static int claim_slot(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 /*
  * If all slots are taken, or none is clean, the program waits as it would for a full hardware
  * queue. The wait is bounded, unless tasks are evicted: those in the slots may wait for something
- * that this thread has yet to do, most likely if none has begun.
+ * that this thread has yet to do, most likely if they are gated.
  */
 int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 {
@@ -129,7 +129,7 @@ int gi_slot_claim(struct gi_client *c, const struct gi_ctx *cx, bool twin)
 			start = gi_now();
 		} else if (!atomic_load(&c->stop) && gi_tasks_evicted(c)) {
 			start = gi_now();
-		} else if (gi_now() - start > (gi_tasks_begun(c) ? patience : patience / 10)) {
+		} else if (gi_now() - start > (gi_tasks_gated(c) ? patience / 10 : patience)) {
 			atomic_store(&c->tasks->stuck_at, finished + 1);
 			gi_why(c, "64 tasks in flight and none ends: further launches "
 			       "are not managed");

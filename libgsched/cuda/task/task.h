@@ -268,10 +268,14 @@ bool gi_tasks_wait_quiescent(struct gi_client *c, uint64_t timeout_ns);
 void gi_tasks_resume(struct gi_client *c);
 /* Whether a task that has begun, and may need a wing, has no window or no workers */
 bool gi_tasks_evicted(const struct gi_client *c);
-bool gi_tasks_begun(const struct gi_client *c);	/* whether one in flight has */
+/*
+ * Whether none in flight has begun, though one has a window: a host function or another kernel,
+ * which may wait for this program, holds them up
+ */
+bool gi_tasks_gated(const struct gi_client *c);
 /*
  * After gi_tasks_far_ahead(): waits for the tasks that have a done gate now, as long as one is
- * evicted, else for a second at most, or a tenth of one if none has begun.
+ * evicted, else for a second at most, or a tenth of one if they are gated.
  */
 void gi_tasks_wait_ahead(struct gi_client *c);
 void gi_stay_near(void);	/* both, before a call that enqueues something else */
