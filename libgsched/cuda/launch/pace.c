@@ -10,6 +10,8 @@
 #define BOUND_US	20	/* poll interval for our own events */
 #define BOUND_NS	1000000000	/* most wait for work in flight, which may need it */
 #define LET_GO_MAX	14	/* halved so often, it is no longer than a poll */
+#define GATE_LAUNCHES	4	/* so many that went without an end in between: a gate */
+#define GATES_MAX	3	/* each of so many halves the waits of the process from then on */
 #define STUCK_NS	100000000	/* work in flight for so long may wait for other streams */
 #define STUCK_FACTOR	2	/* and for so many times what it is known to take */
 #define MARK_NS		200000	/* host time after which a batch that only reports is closed */
@@ -226,6 +228,8 @@ static void reap_batches(struct gi_client *c, struct gi_pacer *p)
 		p->first = (p->first + 1) % GI_BATCHES;
 		p->pending--;
 		p->ended = true;
+		if (p->let_go >= GATE_LAUNCHES && p->gates < GATES_MAX)
+			p->gates++;
 		p->let_go = 0;
 		atomic_store(&p->in_flight, p->pending + p->open);
 	}
@@ -536,14 +540,14 @@ static bool holds_up(const struct gi_pacer *p, const struct gi_ctx *cx, const st
 /*
  * Whether the launch has waited long enough for work in flight that may need it. While none of that
  * work ends, each launch that goes halves the wait of the next: a kernel or a host function may
- * have the program make many launches before it lets any of them run (nvbench). Not for kernels
- * known to take so long. Called with the lock held.
+ * have the program make many launches before it lets any of them run (nvbench), and again later.
+ * Not for kernels known to take so long. Called with the lock held.
  */
 static bool waited_enough(struct gi_pacer *p, uint64_t since, uint64_t now)
 {
 	const struct gi_batch *b = batch_at(p, 0);
 
-	if (now - since <= (uint64_t)BOUND_NS >> p->let_go)
+	if (now - since <= (uint64_t)BOUND_NS >> (p->let_go + p->gates))
 		return false;
 	if (p->pending && p->let_go < LET_GO_MAX &&
 	    (b->unmeasured || (now - b->opened_ns) / STUCK_FACTOR > b->expected_ns))

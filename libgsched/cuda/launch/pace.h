@@ -62,6 +62,7 @@ struct gi_pacer {
 	unsigned int first, pending;	/* batches in flight: the oldest, and how many */
 	bool open;			/* the batch behind those in flight is open */
 	unsigned int let_go;		/* launches that waited in vain since a batch ended */
+	unsigned int gates;		/* times that these were many */
 	bool ended;			/* the batch before @first has ended and has its events */
 	uint32_t tickets;
 	unsigned int sample_turns;	/* counts batches: one in SAMPLE_EVERY is a sample */
