@@ -222,7 +222,7 @@ static bool carveout(void)
 	setup(c, 2);
 	small = need(64, 0);
 	large = need(64, 20 << 10);
-	CHECK(small.carveout == 0 && large.carveout == 100 << 10);
+	CHECK(small.carveout == 8 << 10 && large.carveout == 100 << 10);
 	a = vg_sched_submit(&dev, 0, &small, 4, 0);	/* one on each SM */
 	b = vg_sched_submit(&dev, 1, &large, 1, 0);
 	vg_sched_dispatch(&dev);
