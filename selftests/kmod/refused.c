@@ -509,15 +509,19 @@ static void refuse_call(struct __test_metadata *_metadata, const FIXTURE_DATA(re
 
 TEST_F(refused, sizes_of_calls)
 {
-	static const struct { unsigned long nr; unsigned int size; } calls[] = {
-		{ GSCHED_IOC_INFO, sizeof(struct gsched_info) },
-		{ GSCHED_IOC_DEVICE_ADD, sizeof(struct gsched_device_add) },
-		{ GSCHED_IOC_DEVICE_DEL, sizeof(struct gsched_device_del) },
-		{ GSCHED_IOC_ATTACH, sizeof(struct gsched_attach) },
-		{ GSCHED_IOC_SUBMIT, sizeof(struct gsched_submit) },
-		{ GSCHED_IOC_COMPLETE, sizeof(struct gsched_complete) },
-		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report) },
+#define EXACTLY(type) sizeof(struct type), sizeof(struct type)
+	/* least: of an older structure that is accepted, too */
+	static const struct { unsigned long nr; unsigned int size, least; } calls[] = {
+		{ GSCHED_IOC_INFO, EXACTLY(gsched_info) },
+		{ GSCHED_IOC_DEVICE_ADD, EXACTLY(gsched_device_add) },
+		{ GSCHED_IOC_DEVICE_DEL, EXACTLY(gsched_device_del) },
+		{ GSCHED_IOC_ATTACH, EXACTLY(gsched_attach) },
+		{ GSCHED_IOC_SUBMIT, EXACTLY(gsched_submit) },
+		{ GSCHED_IOC_COMPLETE, EXACTLY(gsched_complete) },
+		{ GSCHED_IOC_REPORT, sizeof(struct gsched_report),
+		  offsetof(struct gsched_report, __reserved) },
 	};
+#undef EXACTLY
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
@@ -528,7 +532,7 @@ TEST_F(refused, sizes_of_calls)
 
 		refuse_call(_metadata, self, self->fd, calls[i].nr, &req, sizeof(req), EINVAL,
 			    "no size");
-		req.size = calls[i].size - 1;
+		req.size = calls[i].least - 1;
 		refuse_call(_metadata, self, self->fd, calls[i].nr, &req, sizeof(req), EINVAL,
 			    "short");
 		req.size = calls[i].size + 8;
