@@ -11,10 +11,7 @@ B=$PWD/${B:-build} OUT=$(mktemp -d /tmp/gsched-qos-XXXXXX)
 BACKEND=${1:-daemon}
 . selftests/lib.sh
 ctl=$B/bin/gschedctl
-# QEMU emulates the processors: half of the SMs there, and so fewer steps from all of them to one
-SMS=8
-[ "$BACKEND" = daemon ] || SMS=4
-export GSCHED_BACKEND=$BACKEND VGPU_NAME=gsched-qos-$$ VGPU_SMS=$SMS LD_LIBRARY_PATH=$B/vgpu
+export GSCHED_BACKEND=$BACKEND VGPU_NAME=gsched-qos-$$ VGPU_SMS=8 LD_LIBRARY_PATH=$B/vgpu
 unset GSCHED_INTERPOSER
 cleanup() {
 	[ "$failed" = 0 ] || tail -n 40 "$OUT"/qos.log "$OUT"/qos.err 2>/dev/null | sed 's/^/# /'
@@ -78,34 +75,37 @@ a=$!
 "$ctl" run --group b --class H_M -- "${batch[@]}" >"$OUT/b" 2>&1 &
 b=$!
 
-first() { [ "$(group_read web capsm.plan)" = "0-$SMS" ]; }
+first() { [ "$(group_read web capsm.plan)" = 0-8 ]; }
 # no target that it could miss: the smallest quota is enough
 group_write web gpu.latency_target_us 10000000
 wait_for 30 policy plan
 ok $? "a target, and others beside it: a plan is in force"
 first
 ok $? "it comes first, without a quota"
-# some dozens of requests, then eight for each step down
-wait_for 400 planned 'web == 1 && a + b == SMS - 1'
-ok $? "a target of ten seconds: one SM is enough, the others share the rest"
-wait_for 30 qos '.state == "met" and .latency_us > 0'
-ok $? "status: it is met"
-expect 0 "qos: web: target 10000 ms, " "in words" "$ctl" status
-us=$("$ctl" status --json | jq '.devices[0].qos.groups[0].latency_us')
+# what is planned does not depend on the arbiter, and takes minutes in QEMU
+if [ "$BACKEND" = daemon ]; then
+	# some dozens of requests, then eight for each step down
+	wait_for 400 planned 'web == 1 && a + b == 7'
+	ok $? "a target of ten seconds: one SM is enough, the others share the rest"
+	wait_for 30 qos '.state == "met" and .latency_us > 0'
+	ok $? "status: it is met"
+	expect 0 "qos: web: target 10000 ms, " "in words" "$ctl" status
+	us=$("$ctl" status --json | jq '.devices[0].qos.groups[0].latency_us')
 
-# less than it takes with one SM; on a busy host that was guessed too long by a factor of two
-group_write web gpu.latency_target_us "$((us / 4))"
-wait_for 60 planned 'web > 1 && a >= 1 && b >= 1'
-ok $? "a quarter of what it takes with one SM, $us us: it has more"
-# less than it takes with all
-group_write web gpu.latency_target_us 100
-wait_for 60 planned 'web == SMS - 2 && a == 1 && b == 1'
-ok $? "a target that cannot be met: all but one SM for each of the others"
-wait_for 60 qos '.state == "missed"'
-ok $? "status: it is missed"
-expect 0 "the target cannot be met on this device" "in words" "$ctl" status
-wait_for 180 first
-ok $? "and as a quota does not help it comes first again"
+	# less than it takes with one SM; on a busy host that was guessed too long by a factor of two
+	group_write web gpu.latency_target_us "$((us / 4))"
+	wait_for 60 planned 'web > 1 && a >= 1 && b >= 1'
+	ok $? "a quarter of what it takes with one SM, $us us: it has more"
+	# less than it takes with all
+	group_write web gpu.latency_target_us 100
+	wait_for 60 planned 'web == 6 && a == 1 && b == 1'
+	ok $? "a target that cannot be met: all but one SM for each of the others"
+	wait_for 60 qos '.state == "missed"'
+	ok $? "status: it is missed"
+	expect 0 "the target cannot be met on this device" "in words" "$ctl" status
+	wait_for 180 first
+	ok $? "and as a quota does not help it comes first again"
+fi
 
 # renewed: longer than the time to live
 sleep 1
