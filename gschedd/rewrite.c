@@ -197,7 +197,6 @@ static void worker_exec(int sock)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fcntl(sock, F_SETFD, 0);
 	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
 	snprintf(fd, sizeof(fd), "%d", sock);
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)opt.cache_size);
 	snprintf(level, sizeof(level), "%d", opt.log_level);

@@ -19,7 +19,7 @@
  */
 #include "decide.h"
 
-#define STUCK_NS	2000000000ULL
+#define STUCK_NS	2000000000ULL	/* and a hundred times as long as it should take */
 
 static const struct gsc_task *first_waiting(const struct gsc_client *client)
 {
